@@ -1,0 +1,90 @@
+package cachedpgx_test
+
+import (
+	"database/sql"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cachedpgx/cachedpgx"
+)
+
+func TestEachHandleHasItsOwnCache(t *testing.T) {
+	f := newFake(t, nil)
+	one, c1 := openFake(t, f, quiet())
+	two, c2 := openFake(t, f, quiet())
+	if c1 == c2 {
+		t.Fatal("one cache for two handles")
+	}
+	ctx := long(t.Context())
+	if a, b := readInt(t, ctx, one, product, 1), readInt(t, ctx, two, product, 1); a == b {
+		t.Fatalf("both handles got %d", a)
+	}
+
+	var caches []*cachedpgx.Cache
+	for range 2 {
+		db, err := sql.Open("cachedpgx", "host=localhost")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer db.Close()
+		c, ok := cachedpgx.CacheOf(db)
+		if !ok {
+			t.Fatal("not ours")
+		}
+		caches = append(caches, c)
+	}
+	if caches[0] == caches[1] {
+		t.Fatal("one cache for two handles of one name")
+	}
+}
+
+func TestRegisteredConfig(t *testing.T) {
+	cachedpgx.RegisterConfig("registered-config-test", cachedpgx.Config{
+		Policy:    cachedpgx.Policy{TTL: 7 * time.Second, MaxRows: 70},
+		LoadLimit: 9,
+	})
+	const dsn = "postgres://app@localhost/shop?cache_max_rows=5&cache_config=registered-config-test"
+	_, cfg, err := cachedpgx.ParseConfig(dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if cfg.Policy.TTL != 7*time.Second || cfg.LoadLimit != 9 {
+		t.Errorf("the registered fields are missing: %+v", cfg)
+	}
+	if cfg.Policy.MaxRows != 5 {
+		t.Errorf("cache_max_rows must override: %d", cfg.Policy.MaxRows)
+	}
+
+	// Again: the name stands for the new one.
+	cachedpgx.RegisterConfig("registered-config-test", cachedpgx.Config{LoadLimit: 3})
+	if _, cfg, err = cachedpgx.ParseConfig(dsn); err != nil || cfg.LoadLimit != 3 || cfg.Policy.TTL != 0 {
+		t.Errorf("after registering again: %+v, %v", cfg, err)
+	}
+
+	db, err := sql.Open("cachedpgx", dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	db.Close()
+
+	_, _, err = cachedpgx.ParseConfig("host=localhost cache_config=nobody-registered-this")
+	if err == nil || !strings.Contains(err.Error(), "cache_config") {
+		t.Errorf("an unknown name: %v", err)
+	}
+	if _, err := sql.Open("cachedpgx", "host=localhost cache_config=nobody-registered-this"); err == nil {
+		t.Error("Open with an unknown name: no error")
+	}
+}
+
+// A registered Config is copied: what its owner does to it later is not seen.
+func TestConfigIsCopied(t *testing.T) {
+	cfg := quiet()
+	f := newFake(t, nil)
+	db, _ := openFake(t, f, cfg)
+	cfg.Policy.Mode = cachedpgx.ModeOff
+	ctx := long(t.Context())
+	readInt(t, ctx, db, product, 1)
+	readInt(t, ctx, db, product, 1)
+	wantCalls(t, f, product, 1)
+}

@@ -1,0 +1,45 @@
+package catalog
+
+import (
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgtype"
+)
+
+// timeParams are the types whose input reads words such as 'now'.
+var timeParams = func() map[uint32]bool {
+	m := map[uint32]bool{}
+	for _, oid := range []uint32{
+		pgtype.DateOID, pgtype.DateArrayOID, pgtype.TimeOID, pgtype.TimeArrayOID, pgtype.TimetzOID, pgtype.TimetzArrayOID,
+		pgtype.TimestampOID, pgtype.TimestampArrayOID, pgtype.TimestamptzOID, pgtype.TimestamptzArrayOID,
+		pgtype.TsrangeOID, pgtype.TsrangeArrayOID, pgtype.TstzrangeOID, pgtype.TstzrangeArrayOID, pgtype.DaterangeOID, pgtype.DaterangeArrayOID,
+		pgtype.TsmultirangeOID, pgtype.TstzmultirangeOID, pgtype.DatemultirangeOID, 6152, 6153, 6155,
+	} {
+		m[oid] = true
+	}
+	return m
+}()
+
+// TimeParam says whether a parameter of this type reads the clock when it is
+// given text such as 'now'.
+func TimeParam(oid uint32) bool { return timeParams[oid] }
+
+// TimeZoneParam says whether any text given to a parameter of this type reads
+// the clock: a time of day with a zone goes by today's daylight saving rule.
+func TimeZoneParam(oid uint32) bool { return oid == pgtype.TimetzOID || oid == pgtype.TimetzArrayOID }
+
+// TimeWord says whether text that is bound to such a parameter may hold a word
+// that stands for the present. It errs on the side of true: the words count
+// within longer ones, too.
+func TimeWord(s string) bool {
+	if len(s) < len("now") {
+		return false
+	}
+	s = strings.ToLower(s)
+	for _, w := range [...]string{"now", "today", "tomorrow", "yesterday"} {
+		if strings.Contains(s, w) {
+			return true
+		}
+	}
+	return false
+}

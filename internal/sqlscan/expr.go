@@ -1,0 +1,345 @@
+package sqlscan
+
+// expr reads an expression. It knows no precedence, which decides none of what
+// is collected: an expression is operands with operators between them, before
+// them and behind them.
+func (s *scanner) expr() {
+	if !s.enter() {
+		return
+	}
+	pattern := false // LIKE or its kin was there: ESCAPE may follow
+	for {
+		s.prefix()
+		s.operand()
+		if !s.suffix(&pattern) {
+			break
+		}
+	}
+	s.leave()
+}
+
+func (s *scanner) exprList() {
+	s.exprs()
+}
+
+// exprs reads expressions with commas between them, and counts them.
+func (s *scanner) exprs() int {
+	for n := 1; ; n++ {
+		s.expr()
+		if !s.acceptKind(kindComma) {
+			return n
+		}
+	}
+}
+
+func (s *scanner) prefix() {
+	for {
+		t := &s.toks[s.pos]
+		switch {
+		case t.kind == kindOperator:
+			s.takeOperator()
+		case t.kw == kwNot:
+			s.pos++
+		case t.kw == kwOperator && s.after(1).kind == kindOpen:
+			s.anyOperator()
+		default:
+			return
+		}
+	}
+}
+
+// takeOperator notes the operator it stands on.
+func (s *scanner) takeOperator() {
+	t := &s.toks[s.pos]
+	op := s.text[t.start:t.end]
+	if op == "!=" {
+		op = "<>"
+	}
+	s.operator(op)
+	s.pos++
+}
+
+// anyOperator reads an operator, OPERATOR(s.op) too.
+func (s *scanner) anyOperator() {
+	if s.kind() == kindOperator {
+		s.takeOperator()
+		return
+	}
+	s.expect(kwOperator)
+	s.feature(FeatureOperatorSyntax)
+	s.expectKind(kindOpen)
+	for s.isName(s.pos, columnID) {
+		s.passName()
+		s.expectKind(kindDot)
+	}
+	if s.kind() == kindOperator {
+		s.takeOperator()
+	} else {
+		s.fail()
+	}
+	s.expectKind(kindClose)
+}
+
+// suffix reads what may follow an operand, and says whether another operand
+// must come.
+func (s *scanner) suffix(pattern *bool) bool {
+	for {
+		t := &s.toks[s.pos]
+		switch t.kind {
+		case kindOperator:
+			s.takeOperator()
+			if !s.quantified() {
+				return true
+			}
+		case kindCast:
+			s.pos++
+			s.feature(FeatureCast)
+			s.typeName()
+		case kindBracketOpen:
+			s.subscript()
+		case kindDot:
+			// Behind a parenthesis or a subscript.
+			s.pos++
+			if s.acceptOp('*') {
+				s.feature(FeatureWholeRow)
+				continue
+			}
+			s.feature(FeatureField)
+			s.attributes.add(s.takeName(anyLabel))
+		case kindIdent:
+			if t.kw == 0 {
+				return false
+			}
+			switch s.keywordSuffix(t.kw, pattern) {
+			case suffixEnds:
+				return false
+			case suffixOperand:
+				return true
+			}
+		default:
+			return false
+		}
+	}
+}
+
+// A word that follows an operand: does the expression end before it, does
+// another operand follow, or was it an operator of its own?
+type wordSuffix uint8
+
+const (
+	suffixEnds wordSuffix = iota
+	suffixOperand
+	suffixDone
+)
+
+func (s *scanner) keywordSuffix(kw keyword, pattern *bool) wordSuffix {
+	not := kw == kwNot
+	if not {
+		kw = s.after(1).kw
+	}
+	switch kw {
+	case kwAnd, kwOr:
+		if not {
+			return suffixEnds
+		}
+		s.pos++
+		return suffixOperand
+	case kwIn, kwLike, kwIlike, kwSimilar, kwBetween:
+		if not {
+			s.pos++
+		}
+		return s.match(kw, not, pattern)
+	}
+	if not {
+		return suffixEnds
+	}
+	switch kw {
+	case kwEscape:
+		if !*pattern {
+			return suffixEnds
+		}
+		s.pos++
+		s.feature(FeatureEscape)
+		s.functions.add(Call{Name{"pg_catalog", "like_escape"}, 2})
+		return suffixOperand
+	case kwOverlaps:
+		s.pos++
+		s.feature(FeatureOverlaps)
+		s.functions.add(Call{Name{"pg_catalog", "overlaps"}, 4})
+		return suffixOperand
+	case kwOperator:
+		if s.after(1).kind != kindOpen {
+			return suffixEnds
+		}
+		s.anyOperator()
+		if s.quantified() {
+			return suffixDone
+		}
+		return suffixOperand
+	case kwIs:
+		s.pos++
+		return s.is()
+	case kwIsnull, kwNotnull:
+		s.pos++
+		return suffixDone
+	case kwCollate:
+		s.pos++
+		s.feature(FeatureCollate)
+		s.qualified(columnID)
+		return suffixDone
+	case kwAt:
+		switch s.after(1).kw {
+		case kwTime:
+			s.pos += 2
+			s.expect(kwZone)
+			s.feature(FeatureAtTimeZone)
+			s.functions.add(Call{Name{"pg_catalog", "timezone"}, 2})
+			return suffixOperand
+		case kwLocal:
+			s.pos += 2
+			s.feature(FeatureAtTimeZone)
+			s.functions.add(Call{Name{"pg_catalog", "timezone"}, 1})
+			return suffixDone
+		}
+	}
+	return suffixEnds
+}
+
+// match reads IN, LIKE, SIMILAR TO or BETWEEN, and notes their operators.
+func (s *scanner) match(kw keyword, not bool, pattern *bool) wordSuffix {
+	s.pos++
+	switch kw {
+	case kwIn:
+		s.operator("=")
+		if not {
+			s.operator("<>")
+		}
+		if s.kind() == kindOpen && s.isQuery(s.pos) {
+			s.subquery()
+			return suffixDone
+		}
+		s.expectKind(kindOpen)
+		s.exprList()
+		s.expectKind(kindClose)
+		return suffixDone
+	case kwBetween:
+		if !s.accept(kwSymmetric) {
+			s.accept(kwAsymmetric)
+		}
+		s.operator(">=")
+		s.operator("<=")
+		if not {
+			s.operator("<")
+			s.operator(">")
+		}
+		return suffixOperand // then AND and another
+	case kwLike:
+		if not {
+			s.operator("!~~")
+		} else {
+			s.operator("~~")
+		}
+	case kwIlike:
+		if not {
+			s.operator("!~~*")
+		} else {
+			s.operator("~~*")
+		}
+	case kwSimilar:
+		s.expect(kwTo)
+		s.feature(FeatureSimilar)
+		s.functions.add(Call{Name{"pg_catalog", "similar_to_escape"}, -1})
+		if not {
+			s.operator("!~")
+		} else {
+			s.operator("~")
+		}
+	}
+	*pattern = true
+	if kw != kwSimilar && s.quantified() {
+		return suffixDone
+	}
+	return suffixOperand
+}
+
+// quantified reads ANY (…), SOME (…) or ALL (…) behind an operator.
+func (s *scanner) quantified() bool {
+	switch s.kw() {
+	case kwAny, kwSome, kwAll:
+	default:
+		return false
+	}
+	if s.after(1).kind != kindOpen {
+		return false
+	}
+	s.pos++
+	s.feature(FeatureQuantified)
+	s.paren()
+	return true
+}
+
+// is reads what follows IS.
+func (s *scanner) is() wordSuffix {
+	s.accept(kwNot)
+	kw := s.kw()
+	s.pos++
+	switch kw {
+	case kwNull, kwTrue, kwFalse, kwUnknown:
+		return suffixDone
+	case kwDistinct:
+		s.expect(kwFrom)
+		s.operator("=")
+		return suffixOperand
+	case kwDocument:
+		s.feature(FeatureXML)
+		return suffixDone
+	case kwNormalized, kwNfc, kwNfd, kwNfkc, kwNfkd:
+		if kw != kwNormalized {
+			s.expect(kwNormalized)
+		}
+		s.feature(FeatureIsNormalized)
+		s.functions.add(Call{Name{"pg_catalog", "is_normalized"}, -1})
+		return suffixDone
+	case kwJson:
+		s.feature(FeatureJSON)
+		s.functions.add(Call{Name{"pg_catalog", "IS JSON"}, 1})
+		switch s.kw() {
+		case kwValue, kwArray, kwObject, kwScalar:
+			s.pos++
+		}
+		if k := s.kw(); (k == kwWith || k == kwWithout) && s.after(1).kw == kwUnique {
+			s.pos += 2
+			s.accept(kwKeys)
+		}
+		return suffixDone
+	}
+	s.pos--
+	s.fail()
+	return suffixEnds
+}
+
+// subscript reads [i] or [i:j].
+func (s *scanner) subscript() {
+	s.pos++
+	s.feature(FeatureSubscript)
+	if s.kind() != kindColon {
+		s.expr()
+	}
+	if s.acceptKind(kindColon) && s.kind() != kindBracketClose {
+		s.expr()
+	}
+	s.expectKind(kindBracketClose)
+}
+
+// paren reads a query or expressions in parentheses.
+func (s *scanner) paren() {
+	if s.kind() == kindOpen && s.isQuery(s.pos) {
+		s.subquery()
+		return
+	}
+	s.expectKind(kindOpen)
+	if s.exprs() > 1 {
+		s.feature(FeatureRow)
+	}
+	s.expectKind(kindClose)
+}

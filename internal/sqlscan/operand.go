@@ -1,0 +1,348 @@
+package sqlscan
+
+// operand reads one operand, without what follows it.
+func (s *scanner) operand() {
+	t := &s.toks[s.pos]
+	switch t.kind {
+	case kindString, kindEscape, kindDollar, kindBits, kindNumber, kindParam:
+		s.pos++
+	case kindUnicode:
+		s.textLiteral()
+	case kindNational:
+		s.pos++
+		s.feature(FeatureTypedLiteral)
+		s.types.add(Name{"pg_catalog", "bpchar"})
+	case kindOpen:
+		s.paren()
+	case kindQuoted, kindUnicodeQuoted:
+		s.nameOperand()
+	case kindIdent:
+		if t.kw == 0 {
+			s.nameOperand()
+		} else {
+			s.keywordOperand(t.kw)
+		}
+	default:
+		s.fail()
+	}
+}
+
+// isTextLiteral says whether the token at i is a literal that may follow a
+// type's name.
+func (s *scanner) isTextLiteral(i int) bool {
+	switch s.toks[min(i, len(s.toks)-1)].kind {
+	case kindString, kindEscape, kindUnicode, kindDollar:
+		return true
+	}
+	return false
+}
+
+func (s *scanner) textLiteral() {
+	if !s.isTextLiteral(s.pos) {
+		s.fail()
+		return
+	}
+	if s.kind() == kindUnicode {
+		s.feature(FeatureUnicodeEscape)
+		if s.after(1).kw == kwUescape {
+			s.pos++
+			if !s.isTextLiteral(s.pos + 1) {
+				s.fail()
+				return
+			}
+			s.pos++
+		}
+	}
+	s.pos++
+}
+
+func (s *scanner) keywordOperand(kw keyword) {
+	switch kw {
+	case kwNull, kwTrue, kwFalse, kwDefault:
+		s.pos++
+		return
+	case kwCase:
+		s.caseOperand()
+		return
+	case kwCast:
+		s.pos++
+		s.feature(FeatureCast)
+		s.expectKind(kindOpen)
+		s.expr()
+		s.expect(kwAs)
+		s.typeName()
+		s.expectKind(kindClose)
+		return
+	case kwArray:
+		s.pos++
+		s.feature(FeatureArray)
+		if s.kind() == kindOpen {
+			s.subquery()
+		} else {
+			s.arrayElements()
+		}
+		return
+	case kwCurrentDate, kwCurrentUser, kwUser, kwSessionUser, kwCurrentRole, kwCurrentCatalog, kwSystemUser:
+		s.pos++
+		return
+	case kwCurrentTime, kwCurrentTimestamp, kwLocaltime, kwLocaltimestamp:
+		s.pos++
+		if s.acceptKind(kindOpen) {
+			s.expectKind(kindNumber)
+			s.expectKind(kindClose)
+		}
+		return
+	case kwCurrentSchema:
+		if s.after(1).kind != kindOpen && !s.isTextLiteral(s.pos+1) {
+			s.pos++
+			return
+		}
+	case kwCollation:
+		if s.after(1).kw == kwFor {
+			s.pos += 2
+			s.special("pg_collation_for", 1)
+			s.expectKind(kindOpen)
+			s.expr()
+			s.expectKind(kindClose)
+			return
+		}
+	case kwDouble:
+		if s.after(1).kw == kwPrecision {
+			s.typedLiteral()
+			return
+		}
+	}
+	switch categories[kw] {
+	case catUnreserved:
+		s.nameOperand()
+	case catTypeOrFunction:
+		if s.after(1).kind == kindOpen || s.isTextLiteral(s.pos+1) {
+			s.nameOperand()
+		} else {
+			s.fail()
+		}
+	case catColumn:
+		next := s.after(1)
+		if next.kind == kindOpen && s.specialCall(kw) {
+			return
+		}
+		if isTypeWord(kw) {
+			switch {
+			case next.kind == kindOpen, s.isTextLiteral(s.pos + 1), next.kw == kwWith, next.kw == kwWithout,
+				next.kw == kwVarying, kw == kwNational && (next.kw == kwChar || next.kw == kwCharacter):
+				s.typedLiteral()
+				return
+			}
+		}
+		if next.kind == kindOpen {
+			s.fail() // no function may be called so
+			return
+		}
+		s.nameOperand()
+	default:
+		s.fail()
+	}
+}
+
+func (s *scanner) typedLiteral() {
+	s.feature(FeatureTypedLiteral)
+	interval := s.kw() == kwInterval
+	s.baseType()
+	s.textLiteral()
+	if interval {
+		s.intervalFields()
+	}
+}
+
+func (s *scanner) caseOperand() {
+	s.expect(kwCase)
+	if s.kw() != kwWhen {
+		s.operator("=")
+		s.expr()
+	}
+	for {
+		s.expect(kwWhen)
+		s.expr()
+		s.expect(kwThen)
+		s.expr()
+		if s.kw() != kwWhen {
+			break
+		}
+	}
+	if s.accept(kwElse) {
+		s.expr()
+	}
+	s.expect(kwEnd)
+}
+
+// arrayElements reads [a, b] and [[a], [b]].
+func (s *scanner) arrayElements() {
+	s.expectKind(kindBracketOpen)
+	if s.acceptKind(kindBracketClose) {
+		return
+	}
+	for {
+		if s.kind() == kindBracketOpen {
+			s.arrayElements()
+		} else {
+			s.expr()
+		}
+		if !s.acceptKind(kindComma) {
+			break
+		}
+	}
+	s.expectKind(kindBracketClose)
+}
+
+// nameOperand reads what begins with a name: a column, a call, or a typed
+// literal.
+func (s *scanner) nameOperand() {
+	start, parts := s.pos, 1
+	last := start
+	s.passName()
+	for s.kind() == kindDot {
+		s.pos++
+		if s.isOp(s.pos, '*') {
+			s.pos++
+			if start != s.target || !s.endsTarget() {
+				s.feature(FeatureWholeRow)
+			}
+			if parts == 3 {
+				s.reasons.add(Reason{Code: ReasonThreePart, Detail: s.name(start)})
+			} else if parts > 3 {
+				s.fail()
+			}
+			return
+		}
+		last = s.pos
+		parts++
+		s.skipName(anyLabel)
+	}
+	switch {
+	case s.kind() == kindOpen:
+		if s.isTextLiteral(int(s.toks[s.pos].match) + 1) {
+			// t(3) '…'
+			s.types.add(s.nameOf(start, last, parts))
+			s.feature(FeatureTypedLiteral)
+			s.pos++
+			s.exprList()
+			s.expectKind(kindClose)
+			s.textLiteral()
+			return
+		}
+		s.call(s.nameOf(start, last, parts))
+		s.callTail()
+	case s.isTextLiteral(s.pos):
+		s.types.add(s.nameOf(start, last, parts))
+		s.feature(FeatureTypedLiteral)
+		s.textLiteral()
+	case parts > 1:
+		s.attributes.add(s.name(last))
+		if parts > 3 {
+			s.reasons.add(Reason{Code: ReasonThreePart, Detail: s.name(start)})
+			if parts > 4 {
+				s.fail()
+			}
+		}
+	default:
+		if s.toks[start].kind == kindUnicodeQuoted {
+			s.name(start) // refuses what can't be decoded
+		}
+	}
+}
+
+// endsTarget says whether the entry of a SELECT list ends here.
+func (s *scanner) endsTarget() bool {
+	switch s.kind() {
+	case kindComma, kindEOF, kindClose:
+		return true
+	}
+	return s.kw() == kwFrom || s.kw() == kwInto
+}
+
+// nameOf gives the name whose first and last part stand at those places.
+func (s *scanner) nameOf(first, last, parts int) Name {
+	n := Name{Name: s.name(last)}
+	if parts > 1 {
+		i := last - 2
+		if s.toks[i].kind == kindIdent || s.toks[i].kind == kindQuoted || s.toks[i].kind == kindUnicodeQuoted {
+			n.Schema = s.name(i)
+		} else {
+			s.fail()
+		}
+	}
+	if parts > 2 {
+		s.reasons.add(Reason{Code: ReasonThreePart, Detail: s.name(first) + "." + n.String()})
+	}
+	return n
+}
+
+// call reads a function's arguments and notes the call.
+func (s *scanner) call(n Name) {
+	s.expectKind(kindOpen)
+	args, spread := 0, false
+	switch {
+	case s.acceptKind(kindClose):
+		s.functions.add(Call{n, 0})
+		return
+	case s.isOp(s.pos, '*') && s.after(1).kind == kindClose:
+		s.pos += 2
+		s.functions.add(Call{n, 0})
+		return
+	case s.accept(kwDistinct):
+		s.feature(FeatureAggregateDistinct)
+		s.sorts()
+	case s.accept(kwAll):
+		s.feature(FeatureAggregateDistinct)
+	}
+	for {
+		if s.accept(kwVariadic) {
+			s.feature(FeatureVariadic)
+			spread = true
+		}
+		if k := s.after(1).kind; (k == kindArrow || k == kindAssign) && s.isName(s.pos, typeOrFun) {
+			s.feature(FeatureNamedArgument)
+			s.pos += 2
+		}
+		s.expr()
+		args++
+		if !s.acceptKind(kindComma) {
+			break
+		}
+	}
+	if s.kw() == kwOrder {
+		s.feature(FeatureAggregateOrder)
+		s.orderBy()
+	}
+	s.expectKind(kindClose)
+	if spread {
+		args = -1
+	}
+	s.functions.add(Call{n, args})
+}
+
+// callTail reads WITHIN GROUP, FILTER and OVER behind a call.
+func (s *scanner) callTail() {
+	if s.kw() == kwWithin && s.after(1).kw == kwGroup {
+		s.pos += 2
+		s.feature(FeatureWithinGroup)
+		s.expectKind(kindOpen)
+		s.orderBy()
+		s.expectKind(kindClose)
+	}
+	if s.kw() == kwFilter && s.after(1).kind == kindOpen {
+		s.pos += 2
+		s.feature(FeatureFilter)
+		s.expect(kwWhere)
+		s.expr()
+		s.expectKind(kindClose)
+	}
+	if s.accept(kwOver) {
+		s.feature(FeatureWindow)
+		if s.kind() == kindOpen {
+			s.window()
+		} else {
+			s.skipName(columnID)
+		}
+	}
+}

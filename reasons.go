@@ -1,0 +1,26 @@
+package cachedpgx
+
+// The codes that Stats.Bypasses counts under, beside those of the text and the
+// catalog.
+const (
+	reasonModeOff     = "mode-off"
+	reasonNotMarked   = "not-marked"
+	reasonAsked       = "without-cache" // WithoutCache, or the hint off
+	reasonTransaction = "transaction"
+	reasonChanged     = "session-changed"
+	reasonTouched     = "session-touched"
+	reasonNotRead     = "not-a-read"
+	reasonExec        = "exec" // a read run by Exec
+	reasonArgument    = "argument"
+	reasonDateWord    = "date-word-argument"
+	reasonQuarantine  = "quarantine"
+	reasonResetHook   = "reset-hook"
+	reasonPooler      = "pooler"
+	reasonScope       = "scope-unstable"
+	reasonNoCatalog   = "no-catalog"
+	reasonExecMode    = "exec-mode"
+	reasonTooBig      = "too-big"
+	reasonUnstorable  = "type-not-built-in"
+	reasonPartition   = "partition-failed"
+	reasonStandby     = "standby"
+)

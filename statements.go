@@ -1,0 +1,200 @@
+package cachedpgx
+
+import (
+	"sync/atomic"
+
+	"github.com/maypok86/otter/v2"
+
+	"github.com/cachedpgx/cachedpgx/internal/catalog"
+	"github.com/cachedpgx/cachedpgx/internal/rowset"
+	"github.com/cachedpgx/cachedpgx/internal/sqlscan"
+)
+
+// statement is what is known of one text. Texts that differ only in comments
+// that are no hints share one.
+type statement struct {
+	id      uint64 // never given twice
+	scan    *sqlscan.Statement
+	trivial bool   // a read of nothing, by nothing: SELECT 1
+	effect  effect // on its session, as far as its text shows
+
+	// What the catalog said when it was last asked, for the scope it was asked
+	// under. Replaced, never changed.
+	verdict atomic.Pointer[judgement]
+
+	// The columns of its last result, which its entries share.
+	shape atomic.Pointer[rowset.Shape]
+
+	// Set once a load brought rows that can't be kept, whatever the catalog
+	// says: a type whose codec is not the built-in one.
+	unstorable atomic.Bool
+
+	asking   atomic.Bool  // the catalog is being asked again in the background
+	askAfter atomic.Int64 // an instant: the catalog could not be asked, and is not before then
+
+	// What the server said when the text was prepared.
+	described atomic.Pointer[described]
+}
+
+// description is what a server says of a prepared text.
+type description struct {
+	params []uint32
+	known  bool
+}
+
+// numInput is the number of arguments as driver.Stmt tells it.
+func (d description) numInput() int {
+	if !d.known {
+		return -1
+	}
+	return len(d.params)
+}
+
+// described is a description, and where it holds.
+type described struct {
+	description
+	scope      uint64
+	generation uint64
+	at         instant
+}
+
+// effect is what a statement does to its session.
+type effect uint8
+
+const (
+	effectNone    effect = iota
+	effectTouched        // not known: the session is compared with a fresh one when it is given back
+	effectChanged        // the session keeps its connection
+)
+
+// A class of statements, as a session treats them.
+func (st *statement) isRead() bool { return st.scan.Class == sqlscan.ClassRead }
+
+func (st *statement) isShow() bool {
+	return (st.scan.Class == sqlscan.ClassShow || st.scan.Class == sqlscan.ClassEmpty) && st.effect == effectNone
+}
+
+// endsTx says whether the statement may end a transaction.
+func (st *statement) endsTx() bool {
+	return st.scan.Class == sqlscan.ClassTx || st.scan.Class == sqlscan.ClassUnknown
+}
+
+// keepsRows says whether a transaction's verb moves nothing by itself: what
+// moves is what ran in the transaction.
+func (st *statement) keepsRows() bool {
+	return st.scan.Class == sqlscan.ClassTx && st.scan.Tx != sqlscan.TxCommitPrepared && st.scan.Tx != sqlscan.TxRollbackPrepared
+}
+
+// altersCatalog says whether what is known of the catalog is void after it. A
+// temporary object means something to its own session alone.
+func (st *statement) altersCatalog() bool {
+	switch st.scan.Class {
+	case sqlscan.ClassDDL:
+		return st.scan.Effect != sqlscan.EffectChanged || len(st.scan.Functions) > 0
+	case sqlscan.ClassUnknown:
+		return true
+	}
+	return st.scan.Tx == sqlscan.TxCommitPrepared
+}
+
+// firstReason is the code that a bypass counts under.
+func (st *statement) firstReason() string {
+	if len(st.scan.Reasons) > 0 {
+		return st.scan.Reasons[0].Code.String()
+	}
+	return reasonNotRead
+}
+
+// judgement is a verdict, and when and where it holds.
+type judgement struct {
+	catalog.Verdict
+	scope      uint64
+	generation uint64
+	at         instant
+	params     []uint32 // parameter types; nil where there are none, or none are known
+}
+
+// statements remembers texts, the least used first to go. It is safe for
+// concurrent use.
+type statements struct {
+	byIdentity *otter.Cache[string, *statement]
+	lastID     atomic.Uint64
+
+	// generation counts what may have changed the catalog through this handle:
+	// a judgement of an earlier one is void.
+	generation atomic.Uint64
+}
+
+const (
+	statementsBytes   = 64 << 20 // what remembered texts may take
+	statementOverhead = 1 << 10  // of one, beside its text
+	longestText       = 64 << 10 // a longer one is not looked into
+)
+
+func newStatements(most int) *statements {
+	floor := uint32(statementsBytes / most)
+	return &statements{byIdentity: otter.Must(&otter.Options[string, *statement]{
+		MaximumWeight: statementsBytes,
+		Weigher: func(text string, _ *statement) uint32 {
+			// Every text weighs at least its share, so that the number is
+			// bounded as well as the bytes.
+			return max(floor, uint32(3*len(text)+statementOverhead))
+		},
+		Executor: inline,
+	})}
+}
+
+// get finds what is known of a text, or looks into it.
+func (s *statements) get(text string) *statement {
+	if st, ok := s.byIdentity.GetIfPresent(text); ok {
+		return st
+	}
+	scan := sqlscan.Scan(text)
+	if len(text) > longestText {
+		return s.fresh(scan)
+	}
+	if scan.Identity != text {
+		if st, ok := s.byIdentity.GetIfPresent(scan.Identity); ok {
+			return st
+		}
+		text = scan.Identity
+	}
+	st, _ := s.byIdentity.ComputeIfAbsent(text, func() (*statement, bool) { return s.fresh(scan), false })
+	return st
+}
+
+func (s *statements) fresh(scan *sqlscan.Statement) *statement {
+	st := &statement{id: s.lastID.Add(1), scan: scan}
+	st.trivial = scan.Class == sqlscan.ClassRead && len(scan.Relations)+len(scan.Functions)+len(scan.Operators)+len(scan.Types)+len(scan.Attributes) == 0
+	switch {
+	case scan.Effect == sqlscan.EffectChanged:
+		st.effect = effectChanged
+	case scan.Effect == sqlscan.EffectTouched, scan.Class == sqlscan.ClassUnknown:
+		st.effect = effectTouched
+	default:
+		for _, f := range scan.Functions {
+			if !catalog.HarmlessName(f.Name) {
+				st.effect = effectTouched
+				break
+			}
+		}
+	}
+	return st
+}
+
+// known gives the judgement that holds under a scope, however old.
+func (s *statements) known(st *statement, scope uint64) *judgement {
+	j := st.verdict.Load()
+	if j == nil || j.scope != scope || j.generation != s.generation.Load() {
+		return nil
+	}
+	return j
+}
+
+// forget voids every judgement. One that is being made now is void, too: it
+// carries the generation it began under.
+func (s *statements) forget() { s.generation.Add(1) }
+
+// inline runs an engine's small chores where they arise, so that the cache has
+// no goroutines that it can't wait for.
+func inline(fn func()) { fn() }
