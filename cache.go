@@ -221,6 +221,7 @@ func (c *Cache) admit(ctx context.Context, st *statement, q ask, p *pin) admissi
 	// stamp, and what is loaded is not kept.
 	for range 3 {
 		if a.reason = c.admitScope(ctx, &a, p); a.reason != "" {
+			a.proof = c.proved(st)
 			return a
 		}
 		a.reason, a.aged = reasonNoCatalog, false
@@ -241,6 +242,16 @@ func (c *Cache) admit(ctx context.Context, st *statement, q ask, p *pin) admissi
 		a.reason = reasonNoCatalog
 	}
 	return a
+}
+
+// proved says what is known of a statement without asking.
+func (c *Cache) proved(st *statement) proof {
+	if s := c.origin.current.Load(); s != nil {
+		if j := c.statements.known(st, s.id); j != nil && j.Harmless {
+			return harmless
+		}
+	}
+	return unproven
 }
 
 // admitText decides by the text alone.
@@ -343,20 +354,26 @@ func (c *Cache) partition(ctx context.Context) (part string, ok bool) {
 	return c.cfg.Partition(ctx), true
 }
 
-// hit answers an admitted call from memory, if it can.
-func (c *Cache) hit(a *admission) (driver.Rows, error, standing) {
+// kept finds the entry that an admitted call may be served, if there is one.
+func (c *Cache) kept(a *admission) (e *entry, negative bool, s standing) {
 	if a.wish.refresh {
-		return nil, nil, standingMoved
+		return nil, false, standingMoved
 	}
 	e, negative, ok := c.store.get(a.key)
 	if !ok {
-		return nil, nil, standingMoved
+		return nil, false, standingMoved
 	}
 	now := c.now()
 	if now >= e.expiry || a.wish.ttl > 0 && now-e.start >= instant(a.wish.ttl) {
-		return nil, nil, standingMoved
+		return nil, false, standingMoved
 	}
-	if s := c.ledger.standing(e.stamp); s != standingCurrent {
+	return e, negative, c.ledger.standing(e.stamp)
+}
+
+// hit answers an admitted call from memory, if it can.
+func (c *Cache) hit(a *admission) (driver.Rows, error, standing) {
+	e, negative, s := c.kept(a)
+	if s != standingCurrent {
 		return nil, nil, s
 	}
 	c.counters.hits.Add(1)
@@ -371,6 +388,9 @@ func (c *Cache) hit(a *admission) (driver.Rows, error, standing) {
 // empty reason says that it is answered; with any other, the call goes to the
 // server by itself.
 func (c *Cache) miss(ctx context.Context, a *admission, q ask) (driver.Rows, error, string) {
+	if ctx.Done() != nil {
+		q.args = detached(q.args) // the load may outlive the call
+	}
 	if until, ok := c.tooBig.GetIfPresent(a.key); ok && c.now() < until {
 		return nil, nil, reasonTooBig
 	}
@@ -434,8 +454,18 @@ func (c *Cache) loadQuery(a *admission, q ask) loadQuery {
 	return loadQuery{text: q.text, args: q.args, prep: q.prep, limits: limits, shape: &a.st.shape}
 }
 
-// load runs a read at the server and keeps what it brings.
+// load runs a read at the server and keeps what it brings. Before that it looks
+// again, since another flight may have landed between its caller's look and its
+// taking the lead:
+//
+//	caller A            caller B
+//	leads, loads        looks: nothing kept
+//	stores, lands
+//	                    leads: looks again, and need not load
 func (c *Cache) load(ctx context.Context, a *admission, q ask) (loaded, error) {
+	if e, _, s := c.kept(a); s == standingCurrent {
+		return loaded{rows: e.rows}, nil
+	}
 	if err := c.enter(ctx); err != nil {
 		return loaded{}, err
 	}
@@ -468,7 +498,7 @@ func (c *Cache) load(ctx context.Context, a *admission, q ask) (loaded, error) {
 		done := false
 		defer func() {
 			if !done {
-				p.destroy() // a panic: nobody knows in what state it is
+				p.abandon()
 			}
 		}()
 		start = c.now()

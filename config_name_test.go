@@ -11,14 +11,21 @@ import (
 
 func TestEachHandleHasItsOwnCache(t *testing.T) {
 	f := newFake(t, nil)
-	one, c1 := openFake(t, f, quiet())
-	two, c2 := openFake(t, f, quiet())
-	if c1 == c2 {
-		t.Fatal("one cache for two handles")
+	var kept []*cachedpgx.Cache
+	for want := 1; want <= 2; want++ {
+		db, err := cachedpgx.OpenDB(f, quiet())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer db.Close()
+		if got := readInt(t, long(t.Context()), db, product, 1); got != want {
+			t.Fatalf("handle %d is served what another asked", want)
+		}
+		c, _ := cachedpgx.CacheOf(db)
+		kept = append(kept, c)
 	}
-	ctx := long(t.Context())
-	if a, b := readInt(t, ctx, one, product, 1), readInt(t, ctx, two, product, 1); a == b {
-		t.Fatalf("both handles got %d", a)
+	if kept[0] == kept[1] {
+		t.Fatal("one cache for two handles")
 	}
 
 	var caches []*cachedpgx.Cache

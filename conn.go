@@ -360,7 +360,7 @@ func (c *Conn) settle(st *statement, pr proof, err error) {
 		}
 	case effectTouched:
 		c.state = max(c.state, sessionTouched)
-		if st.scan.Verb == "DISCARD ALL" && err == nil {
+		if st.discardsAll && err == nil {
 			c.state = sessionTouched // and the comparison will find what it left
 		}
 	}
@@ -597,6 +597,9 @@ func (c *Conn) IsValid() bool {
 		c.pin.release()
 		c.pin = nil
 		return true
+	}
+	if c.cache.origin.pgxpool != nil {
+		return false // a pgxpool's connections are not for keeping
 	}
 	c.idle.Store(true)
 	if !c.cache.origin.offer(c) {

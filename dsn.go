@@ -202,7 +202,7 @@ func splitDSN(dsn string) (rest string, given []parameter, err error) {
 	}
 	if name, _, ok := strings.Cut(dsn, "?"); ok && (name == "" || isRegistered(name)) {
 		rest, given, err = splitURL(dsn)
-		if err == nil && rest != name {
+		if err == nil && len(given) > 0 && rest != name {
 			err = fmt.Errorf("cachedpgx: only cache_ parameters may follow the %q: set everything else in the registered configuration", "?")
 		}
 		return rest, given, err

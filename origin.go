@@ -480,6 +480,17 @@ func (p *pin) destroy() {
 	_ = p.sc.Close()
 }
 
+// abandon is destroy after a panic: nobody knows in what state the connection
+// is. Another driver's panicked within database/sql, which will not take it
+// back any more, so it is closed where it is.
+func (p *pin) abandon() {
+	if p.server.pgx() != nil {
+		p.destroy()
+		return
+	}
+	_ = p.dc.Close()
+}
+
 // pgConn is the connection below pgx, nil over another driver.
 func (p *pin) pgConn() *pgconn.PgConn {
 	if pc := p.server.pgx(); pc != nil {

@@ -43,7 +43,7 @@ func TestPGBadInput(t *testing.T) {
 		{"1 MB of nothing", "SELECT" + strings.Repeat(" ", 1<<20) + "id FROM item WHERE id = 1", nil},
 		{"deep", "SELECT id FROM item WHERE " + strings.Repeat("(", 1000) + "id = 1" + strings.Repeat(")", 1000), nil},
 		{"too deep", "SELECT id FROM item WHERE " + strings.Repeat("(", 20000) + "id = 1" + strings.Repeat(")", 20000), nil},
-		{"deep comment", "SELECT id " + strings.Repeat("/*", 50000) + " FROM item", nil},
+		{"deep comment", "SELECT id " + strings.Repeat("/*", 2000) + " FROM item", nil},
 		{"open string", "SELECT id FROM item WHERE name = 'x", nil},
 		{"open name", `SELECT id FROM "item`, nil},
 		{"open dollar quote", "SELECT $x$ FROM item", nil},
@@ -77,6 +77,7 @@ func TestPGBadInput(t *testing.T) {
 		{"backslash", `SELECT id FROM item WHERE name = E'\xff'`, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			e := e.on(t)
 			plain, cached := e.session(e.plain), e.session(e.db)
 			entries := e.cache.Stats().Entries
 			for _, round := range []string{"first", "second"} {
@@ -91,6 +92,9 @@ func TestPGBadInput(t *testing.T) {
 				_, err := cached.ExecContext(e.ctx, c.text, c.args...)
 				if pgError(perr) != pgError(err) {
 					t.Errorf("%s Exec: error %q, plain pgx gives %q", round, pgShort(pgError(err)), pgShort(pgError(perr)))
+				}
+				if c.text == "" {
+					continue // plain pgx can't prepare it twice: its name is the unnamed statement's
 				}
 				pstmt, perr := plain.PrepareContext(e.ctx, c.text)
 				stmt, err := cached.PrepareContext(e.ctx, c.text)
@@ -296,19 +300,25 @@ func TestPGErrorInTheMiddle(t *testing.T) {
 // TestPGExecModes runs reads, prepared reads and writes in each of pgx's modes.
 // Kind 14.
 func TestPGExecModes(t *testing.T) {
-	for _, mode := range []string{
-		"default_query_exec_mode=cache_statement", "default_query_exec_mode=cache_describe", "default_query_exec_mode=describe_exec",
-		"default_query_exec_mode=exec", "default_query_exec_mode=simple_protocol", "statement_cache_capacity=0",
+	cases := pgParityCases()[:56] // those of a column each are left to TestPGParity
+	for _, modes := range [][]string{
+		{"default_query_exec_mode=cache_statement"}, {"default_query_exec_mode=cache_describe"},
+		{"default_query_exec_mode=describe_exec"}, {"default_query_exec_mode=exec"}, {"default_query_exec_mode=simple_protocol"},
+		{"statement_cache_capacity=0"}, {"statement_cache_capacity=0", "default_query_exec_mode=describe_exec"},
+		{"statement_cache_capacity=1", "description_cache_capacity=1"},
 	} {
-		t.Run(mode, func(t *testing.T) {
-			e := newPG(t, pgZoo, mode)
-			for _, c := range pgParityCases() {
+		t.Run(fmt.Sprint(modes), func(t *testing.T) {
+			e := newPG(t, pgZoo, modes...)
+			for _, c := range cases {
 				want := pgAsk(e.ctx, e.plain, c.text, c.args...)
 				for _, what := range []string{"first", "second"} {
 					if diff := pgDiff(want, pgAsk(e.ctx, e.db, c.text, c.args...)); diff != "" {
 						t.Errorf("%s: %s %v: %s", what, pgShort(c.text), c.args, diff)
 					}
 				}
+			}
+			if len(modes) == 1 && modes[0] == "statement_cache_capacity=0" {
+				return // pgx refuses to run anything with arguments like this
 			}
 			const direct = "SELECT id, name, qty FROM item ORDER BY id"
 			e.warm(direct)

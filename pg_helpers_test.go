@@ -75,6 +75,13 @@ func newPGOn(t testing.TB, dsn, schema string, params ...string) *pgEnv {
 	return e
 }
 
+// on is e for a subtest.
+func (e *pgEnv) on(t testing.TB) *pgEnv {
+	sub := *e
+	sub.TB = t
+	return &sub
+}
+
 func pgOpen(t testing.TB, driver, dsn string) *sql.DB {
 	t.Helper()
 	db, err := sql.Open(driver, dsn)

@@ -28,6 +28,7 @@ func TestPGOutage(t *testing.T) {
 		stop func() error
 	}{{"stopped", server.Stop}, {"killed", server.Kill}} {
 		t.Run(how.name, func(t *testing.T) {
+			e := e.on(t)
 			// Fifty connections are open and idle.
 			var taken []*sql.Conn
 			for range idle {
@@ -142,6 +143,7 @@ func TestPGFirstUseAfterAKill(t *testing.T) {
 		"Ping": func(int) error { return e.db.PingContext(e.ctx) },
 	} {
 		t.Run(name, func(t *testing.T) {
+			e := e.on(t)
 			var taken []*sql.Conn
 			for range 5 {
 				taken = append(taken, e.session(e.cache.Server()))
@@ -189,6 +191,7 @@ func TestPGTerminatedBackends(t *testing.T) {
 	e.warm(pgReadCounter)
 
 	t.Run("a load runs", func(t *testing.T) {
+		e := e.on(t)
 		const text = "SELECT sum(n) FROM counter"
 		e.warm(text)
 		want := map[string]string{}
@@ -239,6 +242,7 @@ func TestPGTerminatedBackends(t *testing.T) {
 		}
 	})
 	t.Run("idle", func(t *testing.T) {
+		e := e.on(t)
 		for range 2 {
 			e.warm(pgReadCounter)
 			lastUse := time.Now()
@@ -255,6 +259,7 @@ func TestPGTerminatedBackends(t *testing.T) {
 		}
 	})
 	t.Run("in a transaction", func(t *testing.T) {
+		e := e.on(t)
 		tx := e.begin(e.db)
 		e.must(tx, "UPDATE counter SET n = 1000 WHERE id = 1")
 		e.terminate("state = 'idle in transaction'")
@@ -269,6 +274,7 @@ func TestPGTerminatedBackends(t *testing.T) {
 		e.same("after a write", pgReadCounter)
 	})
 	t.Run("a changed session", func(t *testing.T) {
+		e := e.on(t)
 		conn := e.session(e.db)
 		e.must(conn, "SET search_path = nowhere")
 		e.must(conn, "SET application_name = 'changed'")

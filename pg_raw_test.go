@@ -74,6 +74,7 @@ func TestPGRaw(t *testing.T) {
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			e := e.on(t)
 			e.warm(text)
 			before := pgAsk(e.ctx, e.plain, text)
 			e.raw(conn, c.f)

@@ -181,6 +181,7 @@ func TestPGTransactions(t *testing.T) {
 	e.warm(pgReadCounter)
 
 	t.Run("every read reaches the server", func(t *testing.T) {
+		e := e.on(t)
 		tx := e.begin(e.db)
 		for range 3 {
 			if n := e.calls(pgReadCounter, func() { e.n(tx) }); n != 1 {
@@ -197,6 +198,7 @@ func TestPGTransactions(t *testing.T) {
 		}
 	})
 	t.Run("own write, rolled back", func(t *testing.T) {
+		e := e.on(t)
 		for range 20 {
 			tx := e.begin(e.db)
 			e.must(tx, "UPDATE counter SET n = n + 1000 WHERE id = 1")
@@ -213,6 +215,7 @@ func TestPGTransactions(t *testing.T) {
 		}
 	})
 	t.Run("savepoints", func(t *testing.T) {
+		e := e.on(t)
 		tx := e.begin(e.db)
 		e.must(tx, "UPDATE counter SET n = n + 1 WHERE id = 1")
 		e.must(tx, "SAVEPOINT s")
@@ -230,6 +233,7 @@ func TestPGTransactions(t *testing.T) {
 		e.must(e.db, "UPDATE counter SET n = 0")
 	})
 	t.Run("by text", func(t *testing.T) {
+		e := e.on(t)
 		for _, words := range [][2]string{{"BEGIN", "ROLLBACK"}, {"begin work", "abort"}, {"START TRANSACTION ISOLATION LEVEL SERIALIZABLE", "ROLLBACK WORK"},
 			{"/* x */ BEGIN -- y", "/* z */ rollback"}, {"BEGIN; UPDATE counter SET n = 4 WHERE id = 1", "ROLLBACK AND CHAIN; ROLLBACK"}} {
 			conn := e.session(e.db)
@@ -246,6 +250,7 @@ func TestPGTransactions(t *testing.T) {
 		}
 	})
 	t.Run("aborted", func(t *testing.T) {
+		e := e.on(t)
 		for _, db := range []*sql.DB{e.plain, e.db} {
 			tx := e.begin(db)
 			if err := pgAskErr(e.ctx, tx, "SELECT 1/0"); err == nil {
@@ -261,6 +266,7 @@ func TestPGTransactions(t *testing.T) {
 		}
 	})
 	t.Run("a deferred constraint fails the commit", func(t *testing.T) {
+		e := e.on(t)
 		errs := map[*sql.DB]string{}
 		for _, db := range []*sql.DB{e.plain, e.db} {
 			tx := e.begin(db)
@@ -276,6 +282,7 @@ func TestPGTransactions(t *testing.T) {
 		}
 	})
 	t.Run("options", func(t *testing.T) {
+		e := e.on(t)
 		for _, opts := range []sql.TxOptions{{ReadOnly: true}, {Isolation: sql.LevelSerializable}, {Isolation: sql.LevelRepeatableRead, ReadOnly: true},
 			{Isolation: sql.LevelReadUncommitted}, {Isolation: sql.LevelLinearizable}, {Isolation: sql.LevelSnapshot}} {
 			answers := map[*sql.DB]string{}
@@ -296,6 +303,7 @@ func TestPGTransactions(t *testing.T) {
 		}
 	})
 	t.Run("a snapshot of its own", func(t *testing.T) {
+		e := e.on(t)
 		tx, err := e.db.BeginTx(e.ctx, &sql.TxOptions{Isolation: sql.LevelRepeatableRead})
 		if err != nil {
 			t.Fatal(err)
@@ -312,6 +320,7 @@ func TestPGTransactions(t *testing.T) {
 		e.must(e.db, "UPDATE counter SET n = 0")
 	})
 	t.Run("a handle inside a transaction", func(t *testing.T) {
+		e := e.on(t)
 		conn := e.session(e.db)
 		tx := e.begin(conn)
 		e.must(tx, "UPDATE counter SET n = 8 WHERE id = 1")
@@ -322,6 +331,7 @@ func TestPGTransactions(t *testing.T) {
 		conn.Close()
 	})
 	t.Run("two ways of the end", func(t *testing.T) {
+		e := e.on(t)
 		ctx, cancel := context.WithTimeout(e.ctx, 100*time.Millisecond)
 		defer cancel()
 		tx, err := e.db.BeginTx(ctx, nil)

@@ -193,6 +193,7 @@ func TestPGUnsafeReads(t *testing.T) {
 	e := newPG(t, pgTraps+"; CREATE FUNCTION f_of(item) RETURNS bigint LANGUAGE sql AS 'SELECT nextval(''seq'')'")
 	for i, u := range pgUnsafeReads() {
 		t.Run(fmt.Sprintf("%03d %s", i, u.kind), func(t *testing.T) {
+			e := e.on(t)
 			for time := range 3 {
 				n := e.calls(u.text, func() {
 					if got := pgAsk(e.ctx, e.db, u.text, u.args...); (got.Err != "") != (pgAsk(e.ctx, e.plain, u.text, u.args...).Err != "") {
@@ -230,6 +231,7 @@ func TestPGMarksAdmitOnlyTime(t *testing.T) {
 	marked := cachedpgx.WithTTL(e.ctx, time.Minute)
 	for i, u := range pgUnsafeReads() {
 		t.Run(fmt.Sprintf("%03d %s", i, u.kind), func(t *testing.T) {
+			e := e.on(t)
 			if u.kind == "clock word" || u.kind == "clock word bound" || u.kind == "clock" && !u.time {
 				t.Skip("a mark may admit it, and need not yet")
 			}

@@ -1,10 +1,12 @@
 package cachedpgx
 
 import (
+	"bytes"
 	"database/sql/driver"
 	"encoding/binary"
 	"math"
 	"reflect"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -45,6 +47,8 @@ const (
 // the empty string, 1 and '1' and true, text and bytea.
 const (
 	tagNull byte = iota
+	tagNilBytes
+	tagNilList
 	tagFalse
 	tagTrue
 	tagInt     // and the kind, 8 bytes
@@ -106,7 +110,7 @@ func appendArgument(b []byte, nv *driver.NamedValue) ([]byte, argument) {
 		return appendFramed(append(b, tagString), v), argumentText
 	case []byte:
 		if v == nil {
-			return append(b, tagNull), argumentPlain
+			return append(b, tagNilBytes), argumentPlain
 		}
 		// Bytes bound to a text-like parameter are sent as they are.
 		return appendFramed(append(b, tagBytes), v), argumentText
@@ -170,7 +174,7 @@ func appendList(b []byte, v reflect.Value) ([]byte, argument) {
 			return b, argumentOpaque
 		}
 		if v.IsNil() {
-			return append(b, tagNull), argumentPlain
+			return append(b, tagNilBytes), argumentPlain
 		}
 		return appendFramed(append(b, tagBytes), v.Bytes()), argumentText
 	}
@@ -188,7 +192,7 @@ func appendList(b []byte, v reflect.Value) ([]byte, argument) {
 		return b, argumentOpaque
 	}
 	if v.IsNil() {
-		return append(b, tagNull), argumentPlain
+		return append(b, tagNilList, byte(elem.Kind())), argumentPlain
 	}
 	b = append(b, tagList, byte(elem.Kind()))
 	b = binary.AppendUvarint(b, uint64(v.Len()))
@@ -196,6 +200,45 @@ func appendList(b []byte, v reflect.Value) ([]byte, argument) {
 		b, _ = appendReflected(b, v.Index(i))
 	}
 	return b, kind
+}
+
+// detached gives arguments that share no memory with the caller's: a load may
+// still run when the call has returned. Keyed arguments hold no others than
+// bytes, pointers to scalars, and slices of scalars.
+func detached(args []driver.NamedValue) []driver.NamedValue {
+	out := slices.Clone(args)
+	for i := range out {
+		switch v := out[i].Value.(type) {
+		case nil, bool, int, int64, int32, float64, string, time.Time:
+			continue
+		case []byte:
+			out[i].Value = bytes.Clone(v)
+			continue
+		}
+		switch v := reflect.ValueOf(out[i].Value); v.Kind() {
+		case reflect.Pointer:
+			if v.IsNil() {
+				continue
+			}
+			p := reflect.New(v.Type().Elem())
+			p.Elem().Set(v.Elem())
+			if elem := p.Elem(); elem.Kind() == reflect.Slice && !elem.IsNil() {
+				elem.Set(cloneSlice(elem))
+			}
+			out[i].Value = p.Interface()
+		case reflect.Slice:
+			if !v.IsNil() {
+				out[i].Value = cloneSlice(v).Interface()
+			}
+		}
+	}
+	return out
+}
+
+func cloneSlice(v reflect.Value) reflect.Value {
+	c := reflect.MakeSlice(v.Type(), v.Len(), v.Len())
+	reflect.Copy(c, v)
+	return c
 }
 
 // typeNumbers interns named types: their codec may be the user's, so two types

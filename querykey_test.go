@@ -50,6 +50,7 @@ func TestKeysOfDifferentArgumentsDiffer(t *testing.T) {
 		{[]string{}}, {[]string{""}}, {[]string{"a", "b"}}, {[]string{"a,b"}}, {[]string{"ab"}}, {"{a,b}"},
 		{[]int64{}}, {[]int64{1}}, {[]int32{1}}, {[]int64{1, 2}}, {[]bool{true}}, {[]float64{1}},
 		{plainString("1")}, {otherString("1")}, {[]plainString{"1"}}, {n},
+		{[]byte(nil)}, {[]string(nil)}, {[]int64(nil)},
 	}
 	seen := map[string]int{}
 	for i, l := range lists {
@@ -69,8 +70,7 @@ func TestKeysOfEqualArgumentsAreEqual(t *testing.T) {
 	n, s := int64(5), "x"
 	var nilInt *int64
 	for _, pair := range [][2][]any{
-		{{&n}, {n}}, {{&s}, {s}}, {{nilInt}, {nil}}, {{[]byte(nil)}, {nil}}, {{[]string(nil)}, {nil}},
-		{{[]byte("x")}, {[]byte("x")}}, {{math.NaN()}, {math.NaN()}},
+		{{&n}, {n}}, {{&s}, {s}}, {{nilInt}, {nil}}, {{[]byte("x")}, {[]byte("x")}}, {{math.NaN()}, {math.NaN()}},
 	} {
 		a, _ := keyOf(t, keyHead{}, pair[0]...)
 		b, _ := keyOf(t, keyHead{}, pair[1]...)

@@ -1,6 +1,8 @@
 package cachedpgx
 
 import (
+	"slices"
+	"strings"
 	"sync/atomic"
 
 	"github.com/maypok86/otter/v2"
@@ -17,6 +19,8 @@ type statement struct {
 	scan    *sqlscan.Statement
 	trivial bool   // a read of nothing, by nothing: SELECT 1
 	effect  effect // on its session, as far as its text shows
+
+	discardsAll bool // DISCARD ALL: the session is as a fresh one
 
 	// What the catalog said when it was last asked, for the scope it was asked
 	// under. Replaced, never changed.
@@ -90,7 +94,9 @@ func (st *statement) keepsRows() bool {
 func (st *statement) altersCatalog() bool {
 	switch st.scan.Class {
 	case sqlscan.ClassDDL:
-		return st.scan.Effect != sqlscan.EffectChanged || len(st.scan.Functions) > 0
+		return st.scan.Effect != sqlscan.EffectChanged || slices.ContainsFunc(st.scan.Functions, func(f sqlscan.Call) bool {
+			return f.Name.Name == "set_config" // it may be that which changes the session
+		})
 	case sqlscan.ClassUnknown:
 		return true
 	}
@@ -154,10 +160,11 @@ func (s *statements) get(text string) *statement {
 		return s.fresh(scan)
 	}
 	if scan.Identity != text {
-		if st, ok := s.byIdentity.GetIfPresent(scan.Identity); ok {
+		// Where a comment stood at either end, there is white space now.
+		text = strings.TrimSpace(scan.Identity)
+		if st, ok := s.byIdentity.GetIfPresent(text); ok {
 			return st
 		}
-		text = scan.Identity
 	}
 	st, _ := s.byIdentity.ComputeIfAbsent(text, func() (*statement, bool) { return s.fresh(scan), false })
 	return st
@@ -166,6 +173,10 @@ func (s *statements) get(text string) *statement {
 func (s *statements) fresh(scan *sqlscan.Statement) *statement {
 	st := &statement{id: s.lastID.Add(1), scan: scan}
 	st.trivial = scan.Class == sqlscan.ClassRead && len(scan.Relations)+len(scan.Functions)+len(scan.Operators)+len(scan.Types)+len(scan.Attributes) == 0
+	if scan.Verb == "DISCARD" {
+		words := strings.Fields(strings.ToUpper(strings.TrimRight(scan.Identity, "; \t\n")))
+		st.discardsAll = slices.Equal(words, []string{"DISCARD", "ALL"})
+	}
 	switch {
 	case scan.Effect == sqlscan.EffectChanged:
 		st.effect = effectChanged

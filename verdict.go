@@ -37,6 +37,9 @@ func (c *Cache) scopeNow(ctx context.Context) *scope {
 			return nil, err
 		}
 		defer c.leave()
+		if c.origin.current.Load() != nil {
+			return nil, nil // another flight has landed since our caller looked
+		}
 		p, err := c.origin.take(ctx, useSession)
 		if err == nil {
 			p.release()

@@ -53,8 +53,9 @@ func NewMaps() *Maps {
 //
 // And the connection has no TryWrap functions but the default ones. Types that
 // were registered for other columns don't matter, but in one case: NULL
-// scanned with Go 1.27 into a destination that no default type, but one of
-// those, can be scanned into.
+// scanned with Go 1.27 into a destination that the column's type can't be
+// scanned into, where pgx tries all types it knows in the order of a Go map,
+// and so does not always agree with itself.
 func (ms *Maps) Decodable(conn *pgtype.Map, fields []pgconn.FieldDescription) bool {
 	if conn == nil || !sameCode(conn.TryWrapScanPlanFuncs, ms.scanFuncs) ||
 		!sameCode(conn.TryWrapEncodePlanFuncs, ms.encFuncs) {

@@ -39,7 +39,7 @@ func TestParityWithoutServer(t *testing.T) {
 	row := func(n int, s string, b []byte) [][]byte {
 		return [][]byte{encode(t, pgtype.Int4OID, int32(n)), []byte(s), b}
 	}
-	long := bytes.Repeat([]byte("x"), 200_000)
+	long := bytes.Repeat([]byte("x"), 70_000)
 	three := []pgconn.FieldDescription{int4, text, bytea}
 
 	tests := []struct {
@@ -52,7 +52,7 @@ func TestParityWithoutServer(t *testing.T) {
 		{"neither", fakePG{}},
 		{"long values", fakePG{fields: three, rows: [][][]byte{row(1, string(long), long), row(2, string(long), long)}}},
 		{"the same name twice", fakePG{fields: []pgconn.FieldDescription{int4, int4, int4}, rows: [][][]byte{{nil, row(7, "", nil)[0], nil}}}},
-		{"1600 columns", fakePG{fields: wide, rows: [][][]byte{wideRow, make([][]byte, 1600), wideRow}}},
+		{"1600 columns", fakePG{fields: wide, rows: [][][]byte{wideRow, make([][]byte, 1600)}}},
 		{"an int4 of three bytes in row 1", fakePG{fields: three, rows: [][][]byte{row(1, "a", nil), {[]byte("123"), nil, nil}, row(3, "c", nil)}}},
 		{"a type that nobody knows", fakePG{fields: []pgconn.FieldDescription{field("mood", 99_999)}, rows: [][][]byte{{[]byte("happy")}, {nil}, {[]byte("")}}}},
 		{"an error after two rows", fakePG{fields: three, rows: [][][]byte{row(1, "a", nil), row(2, "b", []byte("b"))}, fail: failure}},

@@ -150,9 +150,8 @@ type nester struct {
 func (n *nester) SetDimensions([]pgtype.ArrayDimension) error {
 	return scanOne(n.t, n.set.Rows(n.maps, nil), &n.got)
 }
-func (n *nester) ScanIndex(int) any     { return new(string) }
-func (n *nester) ScanIndexType() any    { return new(string) }
-func (n *nester) Scan(src []byte) error { return nil }
+func (n *nester) ScanIndex(int) any  { return new(string) }
+func (n *nester) ScanIndexType() any { return new(string) }
 
 // A destination may run queries of its own, and may panic: neither waits for
 // a map nor loses more than one.
@@ -218,21 +217,19 @@ func TestScanColumnConcurrently(t *testing.T) {
 
 func TestScanColumnAllocations(t *testing.T) {
 	set, maps := build(t, product, productRows(t, 100)), NewMaps()
-	var id int64
-	var name string
+	var name, price string
 	read := func() {
 		rows := set.Rows(maps, nil).(driver.RowsColumnScanner)
 		rows.Columns()
 		for rows.NextRow() == nil {
-			if rows.ScanColumn(driver.ScanContext{}, 0, &id) != nil || rows.ScanColumn(driver.ScanContext{}, 1, &name) != nil {
+			if rows.ScanColumn(driver.ScanContext{}, 1, &name) != nil || rows.ScanColumn(driver.ScanContext{}, 2, &price) != nil {
 				t.Fatal("scan")
 			}
 		}
 	}
 	read()
-	read()
-	// ConvertAssign itself allocates for an int64: it goes by way of a string.
-	if got := testing.AllocsPerRun(100, read); got > 1+100 {
+	// Strings share; for numbers ConvertAssign itself may allocate.
+	if got := testing.AllocsPerRun(100, read); got > 1 {
 		t.Errorf("%v allocations for 100 rows", got)
 	}
 }

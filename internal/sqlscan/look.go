@@ -144,7 +144,7 @@ func (s *scanner) lookLiteral(i int) {
 			if !ok {
 				body = "now" // it can't be read: taken for the worst
 			}
-		case kindString:
+		case kindString, kindNational:
 			// Where standard_conforming_strings is off it is an E'…'.
 			if dateWord(body) == "" && t.flags&flagBackslash != 0 {
 				body = decodeEscape(body)

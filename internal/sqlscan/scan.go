@@ -154,7 +154,7 @@ func (s *scanner) cutTokens() (ReasonCode, bool) {
 				}
 			}
 			s.st.Params = max(s.st.Params, n)
-		case kindString:
+		case kindString, kindNational:
 			if t.flags&flagBackslash != 0 {
 				s.st.Backslash = true
 			}

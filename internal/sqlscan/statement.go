@@ -71,7 +71,10 @@ type Name struct {
 // the server makes of it, under the schema "pg_catalog": {pg_catalog extract}.
 // What looks like a call and has no function behind it is reported there in
 // upper case: COALESCE, NULLIF, GREATEST, LEAST, GROUPING, the XML and JSON
-// constructors. So neither is taken for a user's function "coalesce".
+// constructors. So neither is taken for a user's function "coalesce". The words
+// are those of version 17: an older server without JSON_VALUE or MERGE_ACTION
+// calls a user's function of that name, and version 13 makes date_part of
+// EXTRACT.
 type Call struct {
 	Name
 	Args int

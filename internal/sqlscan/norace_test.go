@@ -1,0 +1,5 @@
+//go:build !race
+
+package sqlscan
+
+const raceEnabled = false
