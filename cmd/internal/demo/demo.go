@@ -48,7 +48,7 @@ func sizeOf(short bool) size {
 		workers:      8,
 		reads:        20_000,
 		mixed:        10_000,
-		writeEvery:   100,
+		writeEvery:   1000,
 		storm:        500,
 		patience:     5 * time.Second,
 		expiryTTL:    time.Second,

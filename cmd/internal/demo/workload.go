@@ -39,8 +39,8 @@ func newAsker(repo *shop.Repository, number int) *asker {
 		repo: repo,
 		rng:  rng,
 		// Popular ones are asked for more often, as in any shop.
-		products:  rand.NewZipf(rng, 1.1, 4, shop.Products-1),
-		customers: rand.NewZipf(rng, 1.1, 4, shop.Customers-1),
+		products:  rand.NewZipf(rng, 1.2, 2, shop.Products-1),
+		customers: rand.NewZipf(rng, 1.2, 2, shop.Customers-1),
 		pages:     rand.NewZipf(rng, 2, 1, 5),
 	}
 }

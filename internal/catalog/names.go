@@ -1,0 +1,95 @@
+package catalog
+
+import (
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/cachedpgx/cachedpgx/internal/sqlscan"
+)
+
+// firstUserOID is PostgreSQL's FirstNormalObjectId: what initdb made is below.
+const firstUserOID = 16384
+
+// allowedFeatures is the syntax that may be cached over: it calls nothing but
+// the operators that the scanner notes with it, and the operator classes of the
+// types.
+const allowedFeatures = sqlscan.FeatureCTE | sqlscan.FeatureRecursive | sqlscan.FeatureSetOperation |
+	sqlscan.FeatureValues | sqlscan.FeatureTable | sqlscan.FeatureDistinctOn | sqlscan.FeatureFilter |
+	sqlscan.FeatureAggregateDistinct | sqlscan.FeatureAggregateOrder | sqlscan.FeatureRow | sqlscan.FeatureQuantified |
+	sqlscan.FeatureOnly | sqlscan.FeatureLateral | sqlscan.FeatureNaturalJoin | sqlscan.FeatureJoinUsing | sqlscan.FeatureWithTies
+
+// Names of built-in functions. Each counts only while no user's function of that
+// name can be meant.
+var (
+	aggregates = set("count", "sum", "min", "max", "avg")
+
+	// clocks are only time, or chance: a mark admits them.
+	clocks = set("now", "clock_timestamp", "statement_timestamp", "transaction_timestamp", "timeofday", "random")
+
+	// quiet are VOLATILE, and yet write nothing and leave the session as it is.
+	// (random moves its own generator, which promises nothing.)
+	quiet = set("random", "random_normal", "clock_timestamp", "timeofday", "gen_random_uuid", "uuidv4", "uuidv7",
+		"pg_sleep", "pg_sleep_for", "pg_sleep_until", "currval", "lastval", "pg_sequence_last_value",
+		"pg_is_in_recovery", "pg_is_wal_replay_paused", "pg_get_wal_replay_pause_state",
+		"pg_last_wal_receive_lsn", "pg_last_wal_replay_lsn", "pg_last_xact_replay_timestamp", "pg_current_wal_lsn",
+		"pg_current_wal_insert_lsn", "pg_current_wal_flush_lsn", "pg_xact_commit_timestamp", "pg_last_committed_xact",
+		"pg_xact_status", "txid_status", "pg_relation_size", "pg_table_size", "pg_total_relation_size",
+		"pg_indexes_size", "pg_database_size", "pg_tablespace_size", "pg_partition_tree", "pg_partition_ancestors",
+		"pg_blocking_pids", "pg_safe_snapshot_blocking_pids", "pg_lock_status", "pg_prepared_xact", "pg_notification_queue_usage",
+		"pg_collation_actual_version", "pg_jit_available", "pg_control_system", "pg_control_checkpoint", "pg_control_init",
+		"pg_control_recovery")
+
+	// loud aren't VOLATILE, and yet read whatever relation, or run whatever
+	// type's input, they are told to: a view or a domain may call anything.
+	loud = set("table_to_xml", "table_to_xmlschema", "table_to_xml_and_xmlschema",
+		"schema_to_xml", "schema_to_xmlschema", "schema_to_xml_and_xmlschema",
+		"database_to_xml", "database_to_xmlschema", "database_to_xml_and_xmlschema",
+		"domain_in", "domain_recv", "array_in", "array_recv", "record_in", "record_recv",
+		"range_in", "range_recv", "multirange_in", "multirange_recv")
+
+	// operators may be cached over. Every built-in operator of these names is
+	// IMMUTABLE, or STABLE by TimeZone and the settings of output alone, which
+	// are fixed for clean sessions.
+	operators = set("=", "<>", "!=", "<", ">", "<=", ">=", "+", "-", "*", "/", "%", "^", "||",
+		"~~", "!~~", "~~*", "!~~*", "~", "!~", "~*", "!~*")
+)
+
+func set(names ...string) map[string]bool {
+	m := make(map[string]bool, len(names))
+	for _, n := range names {
+		m[n] = true
+	}
+	return m
+}
+
+// builtIn are the types that may be cached over, and their arrays: those whose
+// output depends on nothing but the value and settings that are part of the
+// scope. Missing on purpose: timetz (its input reads the clock), reg* and
+// aclitem (they show names that others may change), and what is not built in.
+var builtIn = func() map[uint32]bool {
+	m := make(map[uint32]bool)
+	for _, oid := range []uint32{
+		pgtype.BoolOID, pgtype.BoolArrayOID, pgtype.ByteaOID, pgtype.ByteaArrayOID, pgtype.QCharOID, pgtype.QCharArrayOID,
+		pgtype.NameOID, pgtype.NameArrayOID, pgtype.TextOID, pgtype.TextArrayOID, pgtype.BPCharOID, pgtype.BPCharArrayOID,
+		pgtype.VarcharOID, pgtype.VarcharArrayOID, pgtype.Int8OID, pgtype.Int8ArrayOID, pgtype.Int2OID, pgtype.Int2ArrayOID,
+		pgtype.Int4OID, pgtype.Int4ArrayOID, pgtype.OIDOID, pgtype.OIDArrayOID, pgtype.Float4OID, pgtype.Float4ArrayOID,
+		pgtype.Float8OID, pgtype.Float8ArrayOID, pgtype.NumericOID, pgtype.NumericArrayOID,
+		pgtype.JSONOID, pgtype.JSONArrayOID, pgtype.JSONBOID, pgtype.JSONBArrayOID, pgtype.XMLOID, 143,
+		pgtype.PointOID, pgtype.PointArrayOID, pgtype.LsegOID, pgtype.LsegArrayOID, pgtype.PathOID, pgtype.PathArrayOID,
+		pgtype.BoxOID, pgtype.BoxArrayOID, pgtype.PolygonOID, pgtype.PolygonArrayOID, pgtype.LineOID, pgtype.LineArrayOID,
+		pgtype.CircleOID, pgtype.CircleArrayOID, pgtype.CIDROID, pgtype.CIDRArrayOID, pgtype.InetOID, pgtype.InetArrayOID,
+		pgtype.MacaddrOID, 1040, pgtype.Macaddr8OID, 775, // and their arrays
+		pgtype.DateOID, pgtype.DateArrayOID, pgtype.TimeOID, pgtype.TimeArrayOID, pgtype.TimestampOID, pgtype.TimestampArrayOID,
+		pgtype.TimestamptzOID, pgtype.TimestamptzArrayOID, pgtype.IntervalOID, pgtype.IntervalArrayOID,
+		pgtype.BitOID, pgtype.BitArrayOID, pgtype.VarbitOID, pgtype.VarbitArrayOID, pgtype.UUIDOID, pgtype.UUIDArrayOID,
+		pgtype.Int4rangeOID, pgtype.Int4rangeArrayOID, pgtype.Int8rangeOID, pgtype.Int8rangeArrayOID, pgtype.NumrangeOID, pgtype.NumrangeArrayOID,
+		pgtype.TsrangeOID, pgtype.TsrangeArrayOID, pgtype.TstzrangeOID, pgtype.TstzrangeArrayOID, pgtype.DaterangeOID, pgtype.DaterangeArrayOID,
+		pgtype.Int4multirangeOID, pgtype.Int8multirangeOID, pgtype.NummultirangeOID, pgtype.TsmultirangeOID, pgtype.TstzmultirangeOID,
+		pgtype.DatemultirangeOID, 6150, 6151, 6152, 6153, 6155, 6157, // multiranges and their arrays
+		790, 791, 3614, 3643, 3615, 3645, // money, tsvector, tsquery
+		pgtype.XIDOID, 1011, pgtype.CIDOID, 1012, pgtype.TIDOID, 1010, 5069, 271, 3220, 3221, // xid, cid, tid, xid8, pg_lsn
+		22, 1006, 30, 1013, 4072, 4073, 1790, 2201, // int2vector, oidvector, jsonpath, refcursor
+	} {
+		m[oid] = true
+	}
+	return m
+}()
