@@ -21,10 +21,12 @@ import (
 
 func TestLimitsAreInclusive(t *testing.T) {
 	many := func(n int) reply { return oneSet(numbers(n)) }
+	// text answers values that take n bytes each on the wire, where four bytes
+	// of length stand before a value.
 	text := func(n ...int) reply {
 		s := resultSet{cols: []string{"v"}}
 		for _, n := range n {
-			s.rows = append(s.rows, []driver.Value{strings.Repeat("x", n)})
+			s.rows = append(s.rows, []driver.Value{strings.Repeat("x", n-4)})
 		}
 		return oneSet(s)
 	}
@@ -43,7 +45,7 @@ func TestLimitsAreInclusive(t *testing.T) {
 		{"rows, one over the default", cachedpgx.Policy{}, many(10001), 10001, false},
 		{"bytes, at the limit", cachedpgx.Policy{MaxResultBytes: 1000}, text(1000), 1, true},
 		{"bytes, one over", cachedpgx.Policy{MaxResultBytes: 1000}, text(1001), 1, false},
-		{"bytes, over in the third row", cachedpgx.Policy{MaxResultBytes: 1000}, text(500, 500, 1, 500), 4, false},
+		{"bytes, over in the third row", cachedpgx.Policy{MaxResultBytes: 1000}, text(500, 500, 5, 500), 4, false},
 		{"bytes, at the limit in two rows", cachedpgx.Policy{MaxResultBytes: 1000}, text(500, 500), 2, true},
 		{"bytes, the default", cachedpgx.Policy{}, text(1 << 20), 1, true},
 		{"bytes, one over the default", cachedpgx.Policy{}, text(1<<20 + 1), 1, false},
