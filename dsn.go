@@ -178,10 +178,11 @@ func ParseConfig(dsn string) (pgxDSN string, cfg Config, err error) {
 		}
 	}
 	if len(errs) > 0 {
-		// One error names all that is wrong. pgx hides passwords in its own.
+		// One error names all that is wrong, but not in pgx's words: these
+		// repeat the string, and what is spelled wrong may be a password.
 		if !isRegistered(pgxDSN) {
 			if _, err := pgx.ParseConfig(pgxDSN); err != nil {
-				errs = append(errs, err)
+				errs = append(errs, errors.New("cachedpgx: what is left for pgx can't be read either: mend the cache_ parameters, and pgx will say why at the first use"))
 			}
 		}
 		return "", Config{}, errors.Join(errs...)

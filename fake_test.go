@@ -457,4 +457,3 @@ func (typedRows) ColumnTypePrecisionScale(i int) (int64, int64, bool) {
 func (typedRows) ColumnTypeScanType(i int) reflect.Type {
 	return []reflect.Type{reflect.TypeFor[int64](), reflect.TypeFor[string](), reflect.TypeFor[time.Time]()}[i%3]
 }
-

@@ -347,4 +347,3 @@ func TestLoadTimeoutInline(t *testing.T) {
 		}
 	})
 }
-

@@ -468,16 +468,12 @@ func (p *pin) scope() *scope {
 // closeTimeout bounds the goodbye to a server.
 const closeTimeout = 5 * time.Second
 
-// destroy closes the connection. One that a pgxpool lent is closed first, so
-// that the pool does not lend it again.
+// destroy closes the connection.
 func (p *pin) destroy() {
-	if pc := p.server.pgx(); pc != nil && !pc.IsClosed() {
-		ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
-		_ = pc.Close(ctx)
-		cancel()
-	}
-	_ = p.sc.Raw(func(any) error { return driver.ErrBadConn })
-	_ = p.sc.Close()
+	p.server.end(func() {
+		_ = p.sc.Raw(func(any) error { return driver.ErrBadConn })
+		_ = p.sc.Close()
+	})
 }
 
 // abandon is destroy after a panic: nobody knows in what state the connection

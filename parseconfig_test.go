@@ -218,6 +218,7 @@ func TestParseConfigNeverTellsAPassword(t *testing.T) {
 		"host=h password=x\\ " + secret + " cache_ttl=banana",
 		"postgres://app:%zz" + secret + "@h:port/db?cache_ttl=banana",
 		"cache_ttl=banana password=" + secret,
+		"password = '" + secret + "' =0 cache_nosuch=1", // refused by pgx as well, whose words hold it
 		"host=h cache_config=" + secret + "-is-not-registered\x00 password=" + secret,
 	} {
 		_, _, err := cachedpgx.ParseConfig(dsn)
@@ -233,6 +234,7 @@ func FuzzParseConfig(f *testing.F) {
 	for _, s := range []string{
 		"", "host=h", "host=h cache_ttl=5s", "cache_ttl='5s", "h/db?cache_ttl=banana&cache_nosuch=1", "?cache_ttl=5s",
 		`user='it\'s' cache_jitter=7`, "h:port/db?cache_ttl=%zz", "cache_ttl", "cache_=", "cache_mode = ", "&&=&cache_ttl=1&",
+		"=0 cache_=0",
 	} {
 		f.Add(s)
 	}

@@ -61,7 +61,7 @@ type Policy struct {
 	MaxRows int
 
 	// MaxResultBytes is the most bytes that the values of a kept result have on
-	// the wire. Inclusive. Defaults to 1 MiB. Off leaves only MaxBytes as a limit.
+	// the wire, with the 4 that frame each. Inclusive. Defaults to 1 MiB. Off leaves only MaxBytes as a limit.
 	MaxResultBytes int64
 }
 

@@ -26,6 +26,7 @@ type server interface {
 	lost() bool            // the connection is closed
 	holdsStatements() bool // prepared statements live on this connection and nowhere else
 	pgx() *pgx.Conn        // nil over another driver
+	end(release func())    // ends what runs on the connection, then releases it, at once or as soon as it can be
 }
 
 // loadQuery is a read to load.

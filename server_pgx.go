@@ -106,6 +106,17 @@ func (s *pgxServer) lost() bool                      { return s.dc.Conn().IsClos
 func (s *pgxServer) pgx() *pgx.Conn                  { return s.dc.Conn() }
 func (s *pgxServer) holdsStatements() bool           { return false }
 
+// end closes the connection itself, so that a pgxpool that lent it does not
+// lend it again.
+func (s *pgxServer) end(release func()) {
+	if pc := s.dc.Conn(); !pc.IsClosed() {
+		ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+		_ = pc.Close(ctx)
+		cancel()
+	}
+	release()
+}
+
 // load runs a read to its end and keeps the wire bytes. What is too big to
 // keep, or can't be decoded by anybody but this connection, comes as a stream.
 //

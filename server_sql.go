@@ -21,6 +21,11 @@ type sqlServer struct {
 	tx    *sql.Tx // set between begin and its end
 	stmts map[string]*sql.Stmt
 	bad   bool
+
+	// A *sql.Conn can't be closed while rows or a transaction of it are open:
+	// it would wait for them, and they for us.
+	open    int    // rows
+	release func() // to call when the last are closed
 }
 
 var _ server = (*sqlServer)(nil)
@@ -30,7 +35,32 @@ func (s *sqlServer) query(ctx context.Context, text string, args []driver.NamedV
 	if err != nil {
 		return nil, err
 	}
-	return newSQLRows(rows)
+	return s.watch(rows)
+}
+
+// watch counts rows that are open.
+func (s *sqlServer) watch(rows *sql.Rows) (*sqlRows, error) {
+	r := &sqlRows{rows: rows, server: s}
+	s.open++
+	if err := r.describe(); err != nil {
+		_ = r.Close()
+		return nil, err
+	}
+	return r, nil
+}
+
+// end rolls back an open transaction and releases the connection, as soon as
+// no rows are open.
+func (s *sqlServer) end(release func()) {
+	if tx := s.tx; tx != nil {
+		s.tx = nil
+		_ = tx.Rollback()
+	}
+	if s.open > 0 {
+		s.release = release
+		return
+	}
+	release()
 }
 
 func (s *sqlServer) rows(ctx context.Context, text string, args []driver.NamedValue, prep preparation) (rows *sql.Rows, err error) {
@@ -131,6 +161,9 @@ type sqlTx struct{ s *sqlServer }
 
 func (t sqlTx) Commit() error {
 	tx := t.s.tx
+	if tx == nil {
+		return driver.ErrBadConn // the connection is lost
+	}
 	t.s.tx = nil
 	err := tx.Commit()
 	t.s.note(err)
@@ -139,6 +172,9 @@ func (t sqlTx) Commit() error {
 
 func (t sqlTx) Rollback() error {
 	tx := t.s.tx
+	if tx == nil {
+		return driver.ErrBadConn
+	}
 	t.s.tx = nil
 	err := tx.Rollback()
 	if errors.Is(err, sql.ErrTxDone) {
@@ -168,7 +204,7 @@ func (s *sqlServer) load(ctx context.Context, q loadQuery) (loaded, error) {
 	if err != nil {
 		return loaded{}, err
 	}
-	in, err := newSQLRows(rows)
+	in, err := s.watch(rows)
 	if err != nil {
 		return loaded{}, err
 	}
@@ -213,6 +249,7 @@ func (noRows) Reader(reading, error) (driver.Rows, error) { return nil, sql.ErrN
 // sqlRows is a *sql.Rows as driver.Rows. Optional methods that the inner
 // driver lacks answer what database/sql takes their absence for.
 type sqlRows struct {
+	server  *sqlServer
 	rows    *sql.Rows
 	columns []string
 	types   []*sql.ColumnType
@@ -230,15 +267,6 @@ var (
 	_ driver.RowsColumnTypeScanType         = (*sqlRows)(nil)
 )
 
-func newSQLRows(rows *sql.Rows) (*sqlRows, error) {
-	r := &sqlRows{rows: rows}
-	if err := r.describe(); err != nil {
-		rows.Close()
-		return nil, err
-	}
-	return r, nil
-}
-
 func (r *sqlRows) describe() (err error) {
 	if r.columns, err = r.rows.Columns(); err != nil {
 		return err
@@ -254,7 +282,18 @@ func (r *sqlRows) describe() (err error) {
 }
 
 func (r *sqlRows) Columns() []string { return r.columns }
-func (r *sqlRows) Close() error      { return r.rows.Close() }
+
+func (r *sqlRows) Close() error {
+	err := r.rows.Close()
+	if s := r.server; s != nil {
+		r.server = nil
+		if s.open--; s.open == 0 && s.release != nil {
+			s.release()
+			s.release = nil
+		}
+	}
+	return err
+}
 
 func (r *sqlRows) Next(dest []driver.Value) error {
 	if r.ahead {

@@ -38,7 +38,7 @@ func runDemo(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	var opts demo.Options
 	flags.StringVar(&opts.DSN, "dsn", "", "a PostgreSQL server to use, in URL or keyword form; nothing is left there")
-	flags.BoolVar(&opts.Short, "short", false, "do a tenth of the work")
+	flags.BoolVar(&opts.Short, "short", false, "do a fraction of the work")
 	switch err := flags.Parse(args); {
 	case errors.Is(err, flag.ErrHelp):
 		return exitOK

@@ -13,7 +13,7 @@ package catalog
 
 import (
 	"context"
-	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -91,61 +91,54 @@ func Judge(ctx context.Context, pc *pgconn.PgConn, st *sqlscan.Statement, paramO
 	if r.Err != nil {
 		return Verdict{}, r.Err
 	}
-	j := judging{st: st, v: Verdict{Harmless: true}}
-	j.text()
-	j.params(paramOIDs)
-	for _, row := range r.Rows {
-		if len(row) != 5 {
-			return Verdict{}, fmt.Errorf("catalog: a row of %d columns", len(row))
-		}
-		f := fact{kind: string(row[0]), schema: string(row[1]), name: string(row[2]), a: string(row[3]), b: string(row[4])}
-		if err := j.take(f); err != nil {
-			return Verdict{}, err
-		}
+	f, err := readFacts(r.Rows)
+	if err != nil {
+		return Verdict{}, err
 	}
+	j := judging{st: st, v: Verdict{Harmless: true}, facts: f}
+	j.text()
+	j.judgeRelations()
+	j.judgeFunctions()
+	j.judgeAttributes()
+	j.judgeOperators()
+	// These go by what is called.
+	j.judgeTypes(paramOIDs)
+	j.judgeCasts()
 	return j.verdict(), nil
 }
 
 // questions are judgeSQL's parameters.
 func questions(st *sqlscan.Statement, paramOIDs []uint32) [][]byte {
-	var relSchemas, relNames, fnSchemas, fnNames, params []string
+	var relSchemas, relNames, userParams []string
 	for _, r := range st.Relations {
 		relSchemas, relNames = append(relSchemas, r.Schema), append(relNames, r.Name)
 	}
-	for _, f := range st.Functions {
-		fnSchemas, fnNames = append(fnSchemas, f.Schema), append(fnNames, f.Name.Name)
-	}
-	types := make([]string, len(st.Types))
-	for i, t := range st.Types {
-		types[i] = t.Name
-	}
 	for _, oid := range paramOIDs {
-		params = append(params, strconv.FormatUint(uint64(oid), 10))
-	}
-	var q [][]byte
-	for _, list := range [][]string{relSchemas, relNames, fnSchemas, fnNames, st.Attributes, st.Operators, types, params} {
-		q = append(q, textArray(list))
-	}
-	return append(q, boolean(scalarAttributes(st)), boolean(sampled(st)))
-}
-
-// scalarAttributes says whether what stands before a dot may be a value that
-// is no row: ('x').f, or f's alias in FROM f() AS a, then a.g. Then a.g calls
-// any function of one argument.
-func scalarAttributes(st *sqlscan.Statement) bool {
-	return st.Features&(sqlscan.FeatureField|sqlscan.FeatureFromFunction|sqlscan.FeatureSubscript) != 0
-}
-
-func sampled(st *sqlscan.Statement) bool {
-	for _, r := range st.Reasons {
-		if r.Code == sqlscan.ReasonTableSample {
-			return true
+		if oid >= firstUserOID {
+			userParams = append(userParams, strconv.FormatUint(uint64(oid), 10))
 		}
 	}
-	return false
+	calls := slices.Clone(st.Attributes)
+	for _, f := range st.Functions {
+		calls = append(calls, f.Name.Name)
+	}
+	calls = distinct(calls)
+	types := slices.Clone(calls)
+	for _, t := range st.Types {
+		types = append(types, t.Name)
+	}
+	sampled := slices.ContainsFunc(st.Reasons, func(r sqlscan.Reason) bool { return r.Code == sqlscan.ReasonTableSample })
+	var q [][]byte
+	for _, list := range [][]string{relSchemas, relNames, calls, distinct(types), st.Attributes, st.Operators, userParams} {
+		q = append(q, textArray(list))
+	}
+	return append(q, strconv.AppendBool(nil, sampled))
 }
 
-func boolean(b bool) []byte { return strconv.AppendBool(nil, b) }
+func distinct(list []string) []string {
+	slices.Sort(list)
+	return slices.Compact(list)
+}
 
 // textArray writes an array of text as PostgreSQL reads it.
 func textArray(list []string) []byte {

@@ -11,11 +11,11 @@ const firstUserOID = 16384
 
 // allowedFeatures is the syntax that may be cached over: it calls nothing but
 // the operators that the scanner notes with it, and the operator classes of the
-// types.
-const allowedFeatures = sqlscan.FeatureCTE | sqlscan.FeatureRecursive | sqlscan.FeatureSetOperation |
-	sqlscan.FeatureValues | sqlscan.FeatureTable | sqlscan.FeatureDistinctOn | sqlscan.FeatureFilter |
-	sqlscan.FeatureAggregateDistinct | sqlscan.FeatureAggregateOrder | sqlscan.FeatureRow | sqlscan.FeatureQuantified |
-	sqlscan.FeatureOnly | sqlscan.FeatureLateral | sqlscan.FeatureNaturalJoin | sqlscan.FeatureJoinUsing | sqlscan.FeatureWithTies
+// types. Set operations, VALUES, rows and others would do as well; the first
+// catalog stays with what its users were told.
+const allowedFeatures = sqlscan.FeatureCTE | sqlscan.FeatureRecursive | sqlscan.FeatureAggregateDistinct |
+	sqlscan.FeatureQuantified | sqlscan.FeatureOnly | sqlscan.FeatureLateral |
+	sqlscan.FeatureNaturalJoin | sqlscan.FeatureJoinUsing
 
 // Names of built-in functions. Each counts only while no user's function of that
 // name can be meant.
@@ -52,6 +52,15 @@ var (
 	operators = set("=", "<>", "!=", "<", ">", "<=", ">=", "+", "-", "*", "/", "%", "^", "||",
 		"~~", "!~~", "~~*", "!~~*", "~", "!~", "~*", "!~*")
 )
+
+// twins are names of built-in binary operators, and whether one of that name
+// takes two texts. See judging.apart.
+var twins = map[string]bool{
+	"=": true, "<>": true, "<": true, ">": true, "<=": true, ">=": true, "||": true, "~~": true, "!~~": true, "~~*": true, "!~~*": true,
+	"~": true, "!~": true, "~*": true, "!~*": true, "@@": true, "^@": true,
+	"+": false, "-": false, "*": false, "/": false, "%": false, "^": false, "&": false, "|": false, "#": false, "<<": false, ">>": false,
+	"@>": false, "<@": false, "&&": false, "<->": false, "->": false, "->>": false, "#>": false, "#>>": false, "?": false, "?|": false, "?&": false,
+}
 
 func set(names ...string) map[string]bool {
 	m := make(map[string]bool, len(names))

@@ -45,7 +45,7 @@ func HarmlessName(n sqlscan.Name) bool {
 	if n.Schema != "" && n.Schema != "pg_catalog" {
 		return false
 	}
-	return construct(n.Schema, n.Name) ||
+	return construct(n) ||
 		aggregates[n.Name] || clocks[n.Name] || quiet[n.Name] || pure[n.Name] || settled[n.Name]
 }
 
@@ -59,7 +59,7 @@ func JudgeText(st *sqlscan.Statement) Verdict {
 	j.v.Reasons = append(j.v.Reasons, st.Reasons...)
 	j.time(ReasonNoCatalog, "only marked reads are cached")
 	switch st.Class {
-	case sqlscan.ClassRead, sqlscan.ClassShow, sqlscan.ClassLock:
+	case sqlscan.ClassRead, sqlscan.ClassShow:
 		j.v.Harmless = st.Effect <= sqlscan.EffectLocal && len(st.Targets) == 0
 	default:
 		return j.verdict()
@@ -67,7 +67,7 @@ func JudgeText(st *sqlscan.Statement) Verdict {
 	for _, f := range st.Functions {
 		known := f.Schema == "" || f.Schema == "pg_catalog"
 		switch {
-		case construct(f.Schema, f.Name.Name), known && (aggregates[f.Name.Name] || pure[f.Name.Name]):
+		case construct(f.Name), known && (aggregates[f.Name.Name] || pure[f.Name.Name]):
 		case known && clocks[f.Name.Name]:
 			j.time(ReasonVolatile, f.Name.Name)
 		default:

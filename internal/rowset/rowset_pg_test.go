@@ -8,20 +8,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cachedpgx/cachedpgx/internal/pgtest"
 	"github.com/jackc/pgx/v5"
 )
 
 // pgConfig returns the test server's configuration.
 func pgConfig(t testing.TB) *pgx.ConnConfig {
 	t.Helper()
-	dsn := os.Getenv("CACHEDPGX_TEST_DSN")
-	if dsn == "" {
-		if os.Getenv("CI") == "true" {
-			t.Fatal("CACHEDPGX_TEST_DSN is not set, and CI needs a PostgreSQL")
-		}
-		t.Skip("NO POSTGRESQL: set CACHEDPGX_TEST_DSN to run this test")
-	}
-	cfg, err := pgx.ParseConfig(dsn)
+	cfg, err := pgx.ParseConfig(pgtest.DSN(t))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,19 +26,17 @@ func (r *run) workWith(ctx context.Context, driver string, n, writeEvery int) (o
 
 // inventory sums up what writes change.
 func (s *server) inventory(ctx context.Context) (string, error) {
-	var orders, lines, stock, reviews int64
+	var orders, stock, reviews int64
 	err := s.admin.QueryRow(ctx, `
-		SELECT (SELECT count(*) FROM orders), (SELECT count(*) FROM order_items),
-		       (SELECT sum(stock) FROM products), (SELECT count(*) FROM reviews)`).
-		Scan(&orders, &lines, &stock, &reviews)
-	return fmt.Sprintf("%s orders, %s lines, %s reviews, %s in stock",
-		number(orders), number(lines), number(reviews), number(stock)), err
+		SELECT (SELECT count(*) FROM orders), (SELECT sum(stock) FROM products), (SELECT count(*) FROM reviews)`).
+		Scan(&orders, &stock, &reviews)
+	return fmt.Sprintf("%s orders, %s reviews, %s in stock", number(orders), number(reviews), number(stock)), err
 }
 
 func (r *run) browsing(ctx context.Context) error {
 	r.report.section("Browsing", fmt.Sprintf(
-		"%d goroutines put %s questions: products, category pages, ratings, customers, orders, top sellers. "+
-			"Popular ones are asked more often. The cache is empty at first. Nobody writes.",
+		"%d goroutines put %s questions: products, category pages, ratings, customers, orders, top sellers. Popular "+
+			"ones are asked more often: 100 of the products get 70%% of it. The cache is empty at first. Nobody writes.",
 		r.size.workers, number(r.size.reads)))
 	p, err := r.workWith(ctx, plain, r.size.reads, 0)
 	if err != nil {
@@ -51,15 +49,25 @@ func (r *run) browsing(ctx context.Context) error {
 	r.report.print(compare(p, c))
 	r.report.check(slices.Equal(p.answers, c.answers), "both drivers gave the same answers, all %s of them", number(p.asked))
 	r.report.check(p.reached == p.asked, "the count is right: with pgx, what was asked is what arrived")
+	if p.reached != p.asked && !r.srv.isOurs() {
+		r.report.note("If somebody else has used this role meanwhile, their statements were counted, too: give the demo a role of its own.")
+	}
 	return nil
 }
 
-func (r *run) buying(ctx context.Context) error {
-	r.report.section("Browsing and buying", fmt.Sprintf(
-		"The same, but one in %d is a write: an order (a transaction with SELECT ... FOR UPDATE), a price, a review. "+
-			"In this release every write through the handle empties the whole cache, so what follows it is loaded again.",
-		r.size.writeEvery))
-	p, err := r.workWith(ctx, plain, r.size.mixed, r.size.writeEvery)
+func (r *run) fewWrites(ctx context.Context) error {
+	r.report.section("One write in 1,000", "The same with orders (a transaction with SELECT ... FOR UPDATE), prices and "+
+		"reviews among it. In this release every write through the handle empties the whole cache, so it costs the loads after it.")
+	return r.buying(ctx, 1000)
+}
+
+func (r *run) manyWrites(ctx context.Context) error {
+	r.report.section("One write in 100", "The same with ten times as many writes: there is less left to save.")
+	return r.buying(ctx, 100)
+}
+
+func (r *run) buying(ctx context.Context, writeEvery int) error {
+	p, err := r.workWith(ctx, plain, r.size.mixed, writeEvery)
 	if err != nil {
 		return err
 	}
@@ -68,8 +76,11 @@ func (r *run) buying(ctx context.Context) error {
 	if _, err := r.srv.reload(ctx); err != nil {
 		return err
 	}
-	c, err := r.workWith(ctx, ours, r.size.mixed, r.size.writeEvery)
+	c, err := r.workWith(ctx, ours, r.size.mixed, writeEvery)
 	if err != nil {
+		return err
+	}
+	if _, err := r.srv.reload(ctx); err != nil {
 		return err
 	}
 	r.bought = c
@@ -89,8 +100,9 @@ func compare(p, c outcome) *table {
 	}
 	latency("read, median", p.read, c.read, 0.5)
 	latency("read, p99", p.read, c.read, 0.99)
-	if len(p.write) > 0 {
-		latency("write, median", p.write, c.write, 0.5)
+	// A median of a few says nothing.
+	if len(p.order) >= 20 {
+		latency("order, median", p.order, c.order, 0.5)
 	}
 	t.row("all of it", duration(p.took), duration(c.took), times(p.took, c.took, "faster", "slower"))
 	return t
@@ -107,11 +119,13 @@ var reasons = map[string]string{
 // bypasses prints what the cache left to the server, and its own figures.
 func (r *run) bypasses(context.Context) error {
 	r.report.section("What went past the cache, and why",
-		"Cache.Stats() after \"Browsing and buying\".")
+		"Cache.Stats() after \"One write in 100\".")
 	t := &table{head: []string{"reason", "statements"}}
 	s := r.bought.stats
 	byCount := func(a, b string) int { return cmp.Or(cmp.Compare(s.Bypasses[b], s.Bypasses[a]), cmp.Compare(a, b)) }
+	past := uint64(0)
 	for _, code := range slices.SortedFunc(maps.Keys(s.Bypasses), byCount) {
+		past += s.Bypasses[code]
 		t.row(code, number(s.Bypasses[code]), reasons[code])
 	}
 	r.report.print(t)
@@ -124,6 +138,10 @@ func (r *run) bypasses(context.Context) error {
 		{"writes", fmt.Sprintf("%s emptied the cache", number(s.Invalidations))},
 		{"kept", fmt.Sprintf("%s results in %s", number(s.Entries), bytesText(s.Bytes))},
 	})
+	// BEGIN and COMMIT are no statements to a driver, but to the server they are.
+	asked := r.bought.asked - 2*int64(len(r.bought.order))
+	r.report.check(s.Hits > 0 && s.Hits+s.Misses+past == uint64(asked),
+		"every query is accounted for: %s were served or loaded, %s went past", number(s.Hits+s.Misses), number(past))
 	return nil
 }
 

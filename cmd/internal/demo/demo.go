@@ -22,7 +22,7 @@ type Options struct {
 	Out io.Writer
 	// Color allows escape sequences in the report.
 	Color bool
-	// Short does a tenth of the work.
+	// Short does a fraction of the work.
 	Short bool
 	// Logf hears of what takes its time, such as a download. May be nil.
 	Logf func(format string, args ...any)
@@ -32,8 +32,7 @@ type Options struct {
 type size struct {
 	workers      int
 	reads        int           // browsing
-	mixed        int           // browsing and buying
-	writeEvery   int           // of those, one in so many writes
+	mixed        int           // the same with writes
 	storm        int           // readers of one key
 	patience     time.Duration // how long each of them waits
 	expiryTTL    time.Duration
@@ -47,10 +46,9 @@ func sizeOf(short bool) size {
 	s := size{
 		workers:      8,
 		reads:        20_000,
-		mixed:        10_000,
-		writeEvery:   1000,
+		mixed:        8_000,
 		storm:        500,
-		patience:     5 * time.Second,
+		patience:     4 * time.Second,
 		expiryTTL:    time.Second,
 		expiryFor:    3500 * time.Millisecond,
 		expiryPause:  20 * time.Millisecond,
@@ -59,7 +57,7 @@ func sizeOf(short bool) size {
 	}
 	if short {
 		s.reads /= 10
-		s.mixed /= 10
+		s.mixed /= 4
 		s.patience = time.Second
 		s.expiryFor = 2500 * time.Millisecond
 	}
@@ -72,12 +70,14 @@ type run struct {
 	srv    *server
 	report *report
 
-	bought outcome // of "Browsing and buying" with cachedpgx
+	bought outcome // of manyWrites with cachedpgx
 }
 
 // Run runs the demo. An error that says which claims did not hold comes after
 // the whole report. It cleans up behind itself, also when ctx ends.
-func Run(ctx context.Context, opts Options) (err error) {
+func Run(ctx context.Context, opts Options) error { return runSized(ctx, opts, sizeOf(opts.Short)) }
+
+func runSized(ctx context.Context, opts Options, size size) error {
 	began := time.Now()
 	if opts.Logf == nil {
 		opts.Logf = func(string, ...any) {}
@@ -86,7 +86,7 @@ func Run(ctx context.Context, opts Options) (err error) {
 	if err != nil {
 		return err
 	}
-	r := &run{size: sizeOf(opts.Short), srv: srv, report: newReport(opts.Out, opts.Color)}
+	r := &run{size: size, srv: srv, report: newReport(opts.Out, opts.Color)}
 	err = r.sections(ctx)
 	if err != nil && ctx.Err() != nil {
 		err = ctx.Err() // whatever it broke off is of no interest
@@ -113,7 +113,8 @@ func (r *run) sections(ctx context.Context) error {
 	})
 	for _, section := range []func(context.Context) error{
 		r.browsing,
-		r.buying,
+		r.fewWrites,
+		r.manyWrites,
 		r.storms,
 		r.expiry,
 		r.freshPrice,

@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/cachedpgx/cachedpgx/internal/pgtest"
 	"github.com/jackc/pgx/v5"
@@ -40,8 +41,8 @@ func TestShort(t *testing.T) {
 			if text := strings.Join(strings.Fields(out.String()), " "); !strings.Contains(text, c.counted) {
 				t.Errorf("it was not counted %q:\n%s", c.counted, out.String())
 			}
-			for _, heading := range []string{"1. Browsing\n", "2. Browsing and buying\n", "3. A storm", "4. The same storm",
-				"5. A write", "6. An id", "7. What went past"} {
+			for _, heading := range []string{"1. Browsing\n", "2. One write in 1,000\n", "3. One write in 100\n",
+				"4. A storm", "5. The same storm", "6. A write", "7. An id", "8. What went past"} {
 				if !strings.Contains(out.String(), heading) {
 					t.Errorf("there is no section %q", heading)
 				}
@@ -53,9 +54,9 @@ func TestShort(t *testing.T) {
 	}
 }
 
-// TestInterrupted ends the demo in the middle of each of its sections.
+// TestInterrupted ends the demo in the middle of one section after another.
 func TestInterrupted(t *testing.T) {
-	for _, heading := range []string{"cachedpgx demo", "1. ", "2. ", "3. ", "4. ", "5. "} {
+	for _, heading := range []string{"cachedpgx demo", "1. ", "2. ", "4. ", "5. ", "6. "} {
 		t.Run(heading, func(t *testing.T) {
 			dsn := pgtest.DSN(t)
 			admin := connect(t, dsn)
@@ -63,7 +64,7 @@ func TestInterrupted(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			out := &cancelAt{text: heading, cancel: cancel}
-			err := Run(ctx, Options{DSN: dsn, Out: out, Short: true})
+			err := runSized(ctx, Options{DSN: dsn, Out: out}, tiny())
 			if err == nil || !OnlyInterrupted(err) {
 				t.Errorf("%v, want an interruption and nothing else", err)
 			}
@@ -72,6 +73,14 @@ func TestInterrupted(t *testing.T) {
 			}
 		})
 	}
+}
+
+// tiny is enough to be interrupted in.
+func tiny() size {
+	s := sizeOf(true)
+	s.reads, s.mixed, s.storm = 400, 400, 50
+	s.patience, s.expiryFor = 200*time.Millisecond, 200*time.Millisecond
+	return s
 }
 
 // cancelAt is a writer that cancels when it gets a text.
@@ -92,7 +101,7 @@ func TestNobodyReads(t *testing.T) {
 	dsn := pgtest.DSN(t)
 	admin := connect(t, dsn)
 	before := objects(t, admin)
-	if err := Run(t.Context(), Options{DSN: dsn, Out: brokenPipe{}, Short: true}); !errors.Is(err, errBroken) {
+	if err := runSized(t.Context(), Options{DSN: dsn, Out: brokenPipe{}}, tiny()); !errors.Is(err, errBroken) {
 		t.Errorf("%v, want %v", err, errBroken)
 	}
 	if after := objects(t, admin); after != before {
@@ -117,7 +126,8 @@ func TestRefused(t *testing.T) {
 		{"no privilege", withParam(withParam(dsn, "user", role), "password", "secret"), "GRANT CREATE ON DATABASE"},
 		{"read only", withParam(dsn, "default_transaction_read_only", "on"), "read-only"},
 		{"no such database", pgtest.WithDatabase(dsn, "not_there"), "does not take this connection"},
-		{"not a DSN", "host", "DSN"},
+		{"not a DSN", "host", "the DSN can't be read"},
+		{"a cache_ parameter that is none", withParam(dsn, "cache_tll", "1s"), "cache_tll"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			err := Run(t.Context(), Options{DSN: c.dsn, Out: &bytes.Buffer{}, Short: true})

@@ -123,11 +123,11 @@ func (r *report) wrapped(first, rest, text, code string) {
 func (r *report) verdict(took time.Duration, gone string) error {
 	fmt.Fprintln(r.w)
 	if len(r.failed) == 0 {
-		fmt.Fprintf(r.w, "%s %s\n",
+		fmt.Fprintf(r.w, "%s\n%s\n",
 			r.paint(green, fmt.Sprintf("All %d checks held, in %s.", r.claims, duration(took))), gone)
 		return r.w.err
 	}
-	fmt.Fprintf(r.w, "%s %s\n",
+	fmt.Fprintf(r.w, "%s\n%s\n",
 		r.paint(red, fmt.Sprintf("%d of %d checks did not hold.", len(r.failed), r.claims)), gone)
 	return fmt.Errorf("this did not hold:\n  - %s", strings.Join(r.failed, "\n  - "))
 }

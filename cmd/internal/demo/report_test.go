@@ -97,7 +97,7 @@ func TestVerdictWithoutFailures(t *testing.T) {
 	if err := r.verdict(time.Second, "It is gone."); err != nil {
 		t.Error(err)
 	}
-	if want := "All 1 checks held, in 1.0 s. It is gone.\n"; !strings.HasSuffix(out.String(), want) {
+	if want := "All 1 checks held, in 1.0 s.\nIt is gone.\n"; !strings.HasSuffix(out.String(), want) {
 		t.Errorf("got %q, want %q at its end", out.String(), want)
 	}
 }

@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -52,10 +53,7 @@ func openServer(ctx context.Context, opts Options) (_ *server, err error) {
 			return nil, fmt.Errorf("%w\nOr give the demo a server: --dsn DSN, or make demo DSN=…", err)
 		}
 		// The socket is the shortest way there is, so pgx shows its best.
-		s.baseDSN = s.ours.SocketDSN()
-		if s.baseDSN == "" {
-			s.baseDSN = s.ours.DSN()
-		}
+		s.baseDSN = cmp.Or(s.ours.SocketDSN(), s.ours.DSN())
 		source = "from " + s.ours.Source() + ", started for this run"
 		if s.ours.Source() == pgtest.SourceEnv {
 			source = "the one of " + pgtest.EnvDSN
@@ -65,6 +63,10 @@ func openServer(ctx context.Context, opts Options) (_ *server, err error) {
 		// with. The demo sets parameters of its own.
 		if s.baseDSN, _, err = cachedpgx.ParseConfig(opts.DSN); err != nil {
 			return nil, err
+		}
+		// As the user wrote it, before the demo adds to it.
+		if _, err := pgx.ParseConfig(s.baseDSN); err != nil {
+			return nil, fmt.Errorf("the DSN can't be read: %w", err)
 		}
 	}
 	defer func() {

@@ -27,7 +27,7 @@ type asker struct {
 
 	asked      int // statements
 	reads      []time.Duration
-	writes     []time.Duration
+	orders     []time.Duration
 	answers    uint64 // a digest of all of them, in their order
 	readBack   int    // writes that were read back right after they returned
 	staleReads int    // of those, the ones that showed the state from before
@@ -105,7 +105,6 @@ func (a *asker) read(ctx context.Context) error {
 // write places an order, sets a price or adds a review. The first two are read
 // back, as a service does that redirects to the page of what was written.
 func (a *asker) write(ctx context.Context) error {
-	began := time.Now()
 	switch a.rng.IntN(4) {
 	case 0, 1:
 		customer := a.customer()
@@ -113,8 +112,9 @@ func (a *asker) write(ctx context.Context) error {
 		if first == second {
 			second = 1 + first%shop.Products
 		}
+		began := time.Now()
 		id, err := a.repo.PlaceOrder(ctx, customer, []shop.Line{{ProductID: first, Quantity: 1}, {ProductID: second, Quantity: 2}})
-		a.writes = append(a.writes, time.Since(began))
+		a.orders = append(a.orders, time.Since(began))
 		a.asked += 9 // BEGIN, the order, lock and update and insert for each line, COMMIT
 		if err != nil {
 			return err
@@ -131,7 +131,6 @@ func (a *asker) write(ctx context.Context) error {
 		product := a.product()
 		price := 30_000 + product
 		err := a.repo.SetPrice(ctx, product, price)
-		a.writes = append(a.writes, time.Since(began))
 		a.asked++
 		if err != nil {
 			return err
@@ -144,7 +143,6 @@ func (a *asker) write(ctx context.Context) error {
 		a.check(p.PriceCents == price)
 	default:
 		err := a.repo.AddReview(ctx, a.product(), 1+a.rng.IntN(5), "As described.")
-		a.writes = append(a.writes, time.Since(began))
 		a.asked++
 		return err
 	}
@@ -162,9 +160,8 @@ func (a *asker) check(fresh bool) {
 type outcome struct {
 	asked      int64
 	reached    int64
-	writes     int
 	read       latencies
-	write      latencies
+	order      latencies
 	took       time.Duration
 	answers    []uint64
 	readBack   int
@@ -225,14 +222,13 @@ func (h *handle) work(ctx context.Context, workers, n, writeEvery int) (outcome,
 	o.reached = after - before
 	for _, a := range askers {
 		o.asked += int64(a.asked)
-		o.writes += len(a.writes)
 		o.read = append(o.read, a.reads...)
-		o.write = append(o.write, a.writes...)
+		o.order = append(o.order, a.orders...)
 		o.answers = append(o.answers, a.answers)
 		o.readBack += a.readBack
 		o.staleReads += a.staleReads
 	}
 	slices.Sort(o.read)
-	slices.Sort(o.write)
+	slices.Sort(o.order)
 	return o, nil
 }
