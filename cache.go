@@ -298,6 +298,8 @@ func (c *Cache) admitScope(ctx context.Context, a *admission, p *pin) string {
 		return reasonPooler
 	case c.origin.unstable():
 		return reasonScope
+	case a.scope.odd && a.st.scan.Backslash:
+		return reasonBackslash
 	}
 	return ""
 }
@@ -363,8 +365,10 @@ func (c *Cache) kept(a *admission) (e *entry, negative bool, s standing) {
 	if !ok {
 		return nil, false, standingMoved
 	}
+	// Another caller's mark may have given the entry a longer life than this
+	// one allows.
 	now := c.now()
-	if now >= e.expiry || a.wish.ttl > 0 && now-e.start >= instant(a.wish.ttl) {
+	if now >= e.expiry || now-e.start >= instant(c.ttl(a)) {
 		return nil, false, standingMoved
 	}
 	return e, negative, c.ledger.standing(e.stamp)
@@ -427,12 +431,18 @@ func (c *Cache) missPinned(ctx context.Context, a *admission, q ask, p *pin) (dr
 	c.counters.misses.Add(1)
 	c.counters.loadStarts()
 	start := c.now()
-	l, err := p.server.load(ctx, c.loadQuery(a, q))
+	same, err := p.unsoiled(ctx)
+	var l loaded
+	if err == nil {
+		l, err = p.server.load(ctx, c.loadQuery(a, q))
+	}
 	c.counters.loadEnds(err)
 	if err != nil {
 		return nil, err
 	}
-	c.keep(a, l, start, p)
+	if same {
+		c.keep(a, l, start, p)
+	}
 	if l.open != nil {
 		return l.open(func() {}), nil
 	}
@@ -587,7 +597,7 @@ func (c *Cache) keep(a *admission, l loaded, start instant, p *pin) {
 	if l.tail != nil {
 		return
 	}
-	if p.scope() != a.scope || a.scope.lags(&c.ledger) || c.ledger.standing(a.stamp) != standingCurrent {
+	if p.scope() != a.scope || p.outdated() || a.scope.lags(&c.ledger) || c.ledger.standing(a.stamp) != standingCurrent {
 		c.counters.discarded.Add(1)
 		return
 	}

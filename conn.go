@@ -5,7 +5,6 @@ import (
 	"database/sql/driver"
 	"errors"
 	"sync"
-	"sync/atomic"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
@@ -57,9 +56,11 @@ type Conn struct {
 
 	rawEnd func() // ends the quarantine of a Raw that may still run; nil: none
 
-	// While it lies idle with a pin, a taker may reclaim that.
-	idle atomic.Bool
-	mu   sync.Mutex // guards pin and lost against reclaim
+	// While it lies idle with a pin, a taker may reclaim that. offered is the
+	// owner's own note of it; what the taker touches is behind mu.
+	offered bool
+	mu      sync.Mutex // guards idle, and pin and lost while idle
+	idle    bool
 }
 
 // sessionState says what a session has become.
@@ -78,6 +79,7 @@ const (
 	dirtNone    dirt = iota
 	dirtPending      // reads that nobody could ask the catalog about yet
 	dirtRows
+	dirtFunctions // unknown ones, which may create and alter, too
 	dirtCatalog
 )
 
@@ -136,6 +138,7 @@ func (c *Conn) endRaw() {
 	end := c.rawEnd
 	c.rawEnd = nil
 	c.dirty = max(c.dirty, dirtRows)
+	c.pin.info.soiled = true
 	if c.pin.server.lost() {
 		c.dropLost(outcomeUnknown)
 	} else if c.open = c.pin.server.txStatus() != 'I'; !c.open {
@@ -179,6 +182,9 @@ func (c *Conn) query(ctx context.Context, q ask) (driver.Rows, error) {
 			return rows, err
 		}
 		reason, pr = why, known
+	}
+	if err := c.outlived(ctx); err != nil {
+		return nil, err
 	}
 	c.cache.counters.bypass(reason)
 	var rows driver.Rows
@@ -250,7 +256,14 @@ func (c *Conn) held(ctx context.Context, st *statement, q ask) (string, proof) {
 	case c.state == sessionTouched:
 		reason = reasonTouched
 	default:
-		return "", unproven
+		if c.pin == nil || !c.pin.info.soiled || !st.isRead() {
+			return "", unproven
+		}
+		if same, _ := c.pin.unsoiled(ctx); same {
+			return "", unproven
+		}
+		c.state = sessionTouched
+		reason = reasonTouched
 	}
 	switch {
 	case st.scan.Backslash: // read under settings that may be the session's own
@@ -322,6 +335,9 @@ func (c *Conn) exec(ctx context.Context, q ask) (driver.Result, error) {
 			pr = harmless
 		}
 	}
+	if err := c.outlived(ctx); err != nil {
+		return nil, err
+	}
 	c.cache.counters.bypass(reason)
 	var res driver.Result
 	err := c.run(ctx, func(p *pin) (err error) {
@@ -332,13 +348,33 @@ func (c *Conn) exec(ctx context.Context, q ask) (driver.Result, error) {
 	return res, err
 }
 
+// outlived says whether the session, and its caller, have lived through the
+// questions that were put to the catalog on the session's own pin.
+func (c *Conn) outlived(ctx context.Context) error {
+	if c.pin == nil || !c.pin.server.lost() {
+		return nil
+	}
+	c.dropLost(outcomeKnown)
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if c.lost {
+		return driver.ErrBadConn
+	}
+	return nil
+}
+
 // note takes down what a statement may have done.
 func (c *Conn) note(st *statement, pr proof) {
 	if pr == harmless || st.keepsRows() {
 		return
 	}
+	c.pin.info.soiled = true
 	c.dirty = max(c.dirty, dirtRows)
-	if st.altersCatalog() {
+	if st.effect == effectTouched {
+		c.dirty = max(c.dirty, dirtFunctions)
+	}
+	if st.altersCatalog() || st.scan.Backslash && c.pin.oddStrings() {
 		c.dirty = dirtCatalog
 	}
 }
@@ -364,6 +400,9 @@ func (c *Conn) settle(st *statement, pr proof, err error) {
 			c.state = sessionTouched // and the comparison will find what it left
 		}
 	}
+	if st.scan.Backslash && p.oddStrings() {
+		c.state = max(c.state, sessionTouched) // it may be anything
+	}
 	c.note(st, pr)
 	if p.server.pgx() == nil && c.dirty != dirtNone && !c.open && stopped(err) {
 		// Another driver may leave a statement running that it has given up.
@@ -378,8 +417,13 @@ func (c *Conn) settle(st *statement, pr proof, err error) {
 		return
 	}
 	c.open = c.stillOpen(st, err)
-	if !c.open {
+	switch {
+	case !c.open:
 		c.moveDirt()
+	case st.endsTx() && c.dirty != dirtNone:
+		// One transaction may have ended and the next begun: COMMIT AND CHAIN,
+		// or several statements in one text. What ran counts for both.
+		c.moveNow()
 	}
 }
 
@@ -419,7 +463,10 @@ const (
 // known begins a quarantine, before this returns.
 func (c *Conn) dropLost(out outcome) {
 	p := c.pin
-	if c.dirty == dirtCatalog {
+	switch c.dirty {
+	case dirtFunctions:
+		c.cache.statements.forget()
+	case dirtCatalog:
 		c.cache.altered()
 	}
 	if c.dirty != dirtNone {
@@ -440,13 +487,21 @@ func (c *Conn) moveDirt() {
 	if c.dirty == dirtPending && c.provePending() == harmless {
 		c.dirty = dirtNone
 	}
-	if c.dirty == dirtCatalog {
+	c.moveNow()
+	c.dirty, c.pending = dirtNone, nil
+}
+
+// moveNow moves the ledger for what has run, and leaves that noted.
+func (c *Conn) moveNow() {
+	switch c.dirty {
+	case dirtNone:
+		return
+	case dirtFunctions:
+		c.cache.statements.forget()
+	case dirtCatalog:
 		c.cache.altered()
 	}
-	if c.dirty != dirtNone {
-		c.cache.moved(c.pin.scope())
-	}
-	c.dirty, c.pending = dirtNone, nil
+	c.cache.moved(c.pin.scope())
 }
 
 // provePending asks the catalog about the reads of a transaction that is over.
@@ -569,6 +624,7 @@ func (c *Conn) ResetSession(ctx context.Context) error {
 // IsValid implements driver.Validator. database/sql calls it as it takes the
 // connection back: a clean session lets its server connection go here.
 func (c *Conn) IsValid() bool {
+	c.claim() // it may come back without having been used
 	c.endRaw()
 	if c.pin == nil || c.lost {
 		return !c.lost
@@ -601,7 +657,10 @@ func (c *Conn) IsValid() bool {
 	if c.cache.origin.pgxpool != nil {
 		return false // a pgxpool's connections are not for keeping
 	}
-	c.idle.Store(true)
+	c.offered = true
+	c.mu.Lock()
+	c.idle = true
+	c.mu.Unlock()
 	if !c.cache.origin.offer(c) {
 		c.claim()
 		return false
@@ -611,12 +670,13 @@ func (c *Conn) IsValid() bool {
 
 // claim takes an idle session back into use: no taker may have its pin now.
 func (c *Conn) claim() {
-	if !c.idle.Load() {
+	if !c.offered {
 		return
 	}
+	c.offered = false
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.idle.Store(false)
+	c.idle = false
 	c.cache.origin.withdraw(c)
 }
 
@@ -625,9 +685,10 @@ func (c *Conn) claim() {
 func (c *Conn) reclaim() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.idle.CompareAndSwap(true, false) || c.pin == nil {
+	if !c.idle || c.pin == nil {
 		return false
 	}
+	c.idle = false
 	p := c.pin
 	c.pin, c.lost = nil, true
 	p.destroy()

@@ -42,7 +42,8 @@ func WithRefresh(ctx context.Context) context.Context {
 
 // WithTTL gives a context whose reads may be as old as d, and no older: it
 // sets the life of what they load, and of what others loaded they take only
-// what is younger. It also marks the reads: in ModeMarked only marked reads
+// what is younger. (Reads without a mark still take nothing that is older than
+// Policy.TTL.) It also marks the reads: in ModeMarked only marked reads
 // are cached, and a mark admits what is only time (clock functions and
 // keywords, random(), TABLESAMPLE, foreign tables). It never admits a lock, a
 // write, a side effect, somebody's identity, a temporary table, a system

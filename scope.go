@@ -17,6 +17,7 @@ type scope struct {
 	system   string // of the server: two servers never share one
 	recovery bool   // a standby, which may lag behind
 	pooled   bool   // a pooler in between: the next statement may meet another session
+	odd      bool   // standard_conforming_strings is off: texts with backslashes read otherwise
 }
 
 // lags says whether answers under this scope may be older than a write that
@@ -30,6 +31,8 @@ type identity struct {
 	system   string
 	recovery bool
 	pid      string
+	probe    string
+	odd      bool
 	residue  bool // something of a session that was in use is left: see identifySQL
 }
 
@@ -54,7 +57,7 @@ const identifySQL = `SELECT %s,
    (SELECT r.oid FROM pg_catalog.pg_roles r WHERE r.rolname = session_user), session_user,
    (SELECT pg_catalog.string_agg(pg_catalog.quote_ident(n), ',' ORDER BY o)
       FROM pg_catalog.unnest(pg_catalog.current_schemas(true)) WITH ORDINALITY p(n, o)
-     WHERE n NOT LIKE 'pg\_temp\_%%')),
+     WHERE NOT pg_catalog.starts_with(n::pg_catalog.text, 'pg_temp_'))),
  (SELECT pg_catalog.string_agg(pg_catalog.format('%%s=%%L', s.name, s.setting), ' ' ORDER BY s.name)
     FROM pg_catalog.pg_settings s
    WHERE s.name <> 'application_name'
@@ -64,12 +67,38 @@ const identifySQL = `SELECT %s,
             'search_path', 'row_security', 'default_text_search_config', 'transform_null_equals', 'xmlbinary', 'xmloption',
             'standard_conforming_strings', 'array_nulls', 'gin_fuzzy_search_limit', 'session_replication_role',
             'default_transaction_isolation'))),
+ (` + probeSQL + `),
  EXISTS (SELECT FROM pg_catalog.pg_locks l WHERE l.locktype = 'advisory' AND l.pid = pg_catalog.pg_backend_pid())
  OR EXISTS (SELECT FROM pg_catalog.pg_class c WHERE c.relnamespace = pg_catalog.pg_my_temp_schema())
  OR EXISTS (SELECT FROM pg_catalog.pg_proc f WHERE f.pronamespace = pg_catalog.pg_my_temp_schema())
  OR EXISTS (SELECT FROM pg_catalog.pg_prepared_statements p WHERE p.from_sql)
  OR EXISTS (SELECT FROM pg_catalog.pg_cursors c WHERE c.is_holdable)
  OR EXISTS (SELECT FROM pg_catalog.pg_listening_channels() ch)`
+
+// probeSQL asks for the settings that change the answers of cached reads, and
+// for temporary objects that could shadow their tables: in one value, and
+// cheaply.
+const probeSQL = `SELECT pg_catalog.concat_ws(' ', current_user, session_user, pg_catalog.quote_literal(pg_catalog.current_setting('search_path')),
+ pg_catalog.current_setting('TimeZone'), pg_catalog.current_setting('DateStyle'), pg_catalog.current_setting('IntervalStyle'),
+ pg_catalog.current_setting('bytea_output'), pg_catalog.current_setting('extra_float_digits'), pg_catalog.current_setting('lc_monetary'),
+ pg_catalog.current_setting('row_security'), pg_catalog.current_setting('standard_conforming_strings'), pg_catalog.current_setting('client_encoding'),
+ pg_catalog.current_setting('transform_null_equals'), pg_catalog.current_setting('array_nulls'), pg_catalog.current_setting('xmlbinary'),
+ pg_catalog.current_setting('xmloption'), pg_catalog.current_setting('timezone_abbreviations'), pg_catalog.current_setting('session_replication_role'),
+ CASE WHEN pg_catalog.pg_my_temp_schema() OPERATOR(pg_catalog.=) 0::pg_catalog.oid THEN 'f'
+   WHEN EXISTS (SELECT FROM pg_catalog.pg_class c WHERE c.relnamespace OPERATOR(pg_catalog.=) pg_catalog.pg_my_temp_schema()) THEN 't'
+   ELSE 'f' END)`
+
+// askOne puts a question of one value to a server, below pgx.Conn.
+func askOne(ctx context.Context, pc *pgconn.PgConn, query string) (string, error) {
+	results, err := pc.Exec(ctx, query).ReadAll()
+	if err != nil {
+		return "", err
+	}
+	if len(results) != 1 || len(results[0].Rows) != 1 || len(results[0].Rows[0]) != 1 {
+		return "", errNotIdentified
+	}
+	return string(results[0].Rows[0][0]), nil
+}
 
 // Which server it is: by its system identifier, or, where a role may not read
 // that, by the moment it was started.
@@ -96,7 +125,7 @@ func identifyWith(ctx context.Context, pc *pgconn.PgConn, query string) (identit
 	if err != nil {
 		return identity{}, err
 	}
-	if len(results) != 1 || len(results[0].Rows) != 1 || len(results[0].Rows[0]) != 6 {
+	if len(results) != 1 || len(results[0].Rows) != 1 || len(results[0].Rows[0]) != 7 {
 		return identity{}, errNotIdentified
 	}
 	row := results[0].Rows[0]
@@ -111,6 +140,8 @@ func identifyWith(ctx context.Context, pc *pgconn.PgConn, query string) (identit
 		system:   system,
 		recovery: string(row[1]) == "t",
 		pid:      string(row[2]),
-		residue:  string(row[5]) == "t",
+		odd:      pc.ParameterStatus("standard_conforming_strings") == "off",
+		probe:    string(row[5]),
+		residue:  string(row[6]) == "t",
 	}, nil
 }

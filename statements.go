@@ -75,7 +75,7 @@ const (
 func (st *statement) isRead() bool { return st.scan.Class == sqlscan.ClassRead }
 
 func (st *statement) isShow() bool {
-	return (st.scan.Class == sqlscan.ClassShow || st.scan.Class == sqlscan.ClassEmpty) && st.effect == effectNone
+	return (st.scan.Class == sqlscan.ClassShow || st.scan.Class == sqlscan.ClassEmpty) && st.effect == effectNone && !st.scan.Backslash
 }
 
 // endsTx says whether the statement may end a transaction.
@@ -172,7 +172,7 @@ func (s *statements) get(text string) *statement {
 
 func (s *statements) fresh(scan *sqlscan.Statement) *statement {
 	st := &statement{id: s.lastID.Add(1), scan: scan}
-	st.trivial = scan.Class == sqlscan.ClassRead && len(scan.Relations)+len(scan.Functions)+len(scan.Operators)+len(scan.Types)+len(scan.Attributes) == 0
+	st.trivial = scan.Class == sqlscan.ClassRead && !scan.Backslash && len(scan.Relations)+len(scan.Functions)+len(scan.Operators)+len(scan.Types)+len(scan.Attributes) == 0
 	if scan.Verb == "DISCARD" {
 		words := strings.Fields(strings.ToUpper(strings.TrimRight(scan.Identity, "; \t\n")))
 		st.discardsAll = slices.Equal(words, []string{"DISCARD", "ALL"})

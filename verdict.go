@@ -148,6 +148,9 @@ func (c *Cache) judgeOn(ctx context.Context, p *pin, st *statement, text string)
 	if pc == nil || s == nil {
 		return nil, errNotIdentified
 	}
+	if same, err := p.unsoiled(ctx); err != nil || !same {
+		return nil, errors.Join(errNotIdentified, err)
+	}
 	j := &judgement{scope: s.id, generation: c.statements.generation.Load(), at: c.now()}
 	if st.scan.Params > 0 {
 		sd, err := pc.Prepare(ctx, "", text, nil)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -428,4 +429,31 @@ func TestChangedSessionBypasses(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A changed session that lies idle gives its server connection up to those who
+// wait for one, and nobody is stranded, or gets an error, by that.
+func TestIdleChangedSessionsGiveUp(t *testing.T) {
+	f := newFake(t, nil)
+	db, c := openFake(t, f, quiet())
+	c.Server().SetMaxOpenConns(2)
+	within(t, 30*time.Second, func() {
+		ctx, cancel := context.WithTimeout(t.Context(), 25*time.Second)
+		defer cancel()
+		var wg sync.WaitGroup
+		for g := range 20 {
+			wg.Go(func() {
+				for i := range 50 {
+					if (g+i)%3 == 0 {
+						if _, err := db.ExecContext(ctx, "SET TimeZone = 'UTC'"); err != nil {
+							t.Errorf("SET: %v", err)
+						}
+					} else if _, err := readAll[int](ctx, db, product, i%3); err != nil {
+						t.Errorf("read: %v", err)
+					}
+				}
+			})
+		}
+		wg.Wait()
+	})
 }

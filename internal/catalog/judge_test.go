@@ -256,6 +256,8 @@ func TestJudgeOperators(t *testing.T) {
 		{"a user's operator on strings of a user's type, no built-in one on text " + broken, "CREATE EXTENSION citext; CREATE FUNCTION cm(citext, citext) RETURNS int VOLATILE LANGUAGE sql AS 'SELECT 1'; CREATE OPERATOR - (LEFTARG = citext, RIGHTARG = citext, FUNCTION = cm)",
 			"SELECT 'a' - 'b' FROM item", refused, "operator"},
 		{"citext and text", "CREATE EXTENSION citext", "SELECT id FROM item WHERE name LIKE 'a'", refused, "operator"},
+		{"an operator of a user's type, by its schema", "CREATE EXTENSION citext", "SELECT id FROM item WHERE 'a' OPERATOR(public.=) 'b'", refused, "operator syntax-not-cached"},
+		{"jsonb's operator beside hstore's", "CREATE EXTENSION hstore", "SELECT id FROM item WHERE doc @> '{}'", harmless, "operator"},
 		{"an operator not in the list", "", "SELECT doc -> 'a' FROM item", harmless, "operator"},
 		{"text search", "", "SELECT id FROM item WHERE name @@ 'a'", harmless, "operator"},
 		{"hostile = of its own in the path", "CREATE FUNCTION neq(name, name) RETURNS bool VOLATILE LANGUAGE sql AS 'SELECT false'; CREATE FUNCTION oeq(oid, oid) RETURNS bool VOLATILE LANGUAGE sql AS 'SELECT false';" +

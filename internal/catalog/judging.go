@@ -256,9 +256,11 @@ func (j *judging) judgeAttributes() {
 // judgeOperators looks at users' operators of the names that are used or
 // implied, whatever their schema.
 func (j *judging) judgeOperators() {
+	// OPERATOR(s.=) looks into s alone, where no built-in twin is.
+	plain := j.st.Features&sqlscan.FeatureOperatorSyntax == 0
 	for _, name := range j.st.Operators {
 		for _, o := range j.operators[name] {
-			if j.apart(o.left, name) && j.apart(o.right, name) {
+			if plain && j.apart(o.left, name) && j.apart(o.right, name) {
 				// Out of reach, unless something has a user's type.
 				if len(j.userTypes) > 0 {
 					j.doubt()

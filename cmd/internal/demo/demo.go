@@ -58,7 +58,7 @@ func sizeOf(short bool) size {
 	if short {
 		s.reads /= 10
 		s.mixed /= 4
-		s.patience = time.Second
+		s.patience = 2 * time.Second
 		s.expiryFor = 2500 * time.Millisecond
 	}
 	return s

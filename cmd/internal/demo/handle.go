@@ -46,7 +46,7 @@ func (r *run) open(ctx context.Context, driver string, params ...[2]string) (*ha
 	return &handle{driver: driver, db: db, repo: shop.New(db), counter: r.srv.counter}, nil
 }
 
-// close waits until the server is done with what the handle began.
+// close ends the connections, and with cachedpgx the cache.
 func (h *handle) close() error { return h.db.Close() }
 
 // stats are the cache's; zero for pgx.

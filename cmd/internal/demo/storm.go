@@ -104,9 +104,9 @@ func (r *run) storms(ctx context.Context) error {
 	t.row("until the last one left", duration(p.took), duration(c.took), times(p.took, c.took, "faster", "slower"))
 	r.report.print(t)
 	r.report.check(c.loads == 1, "%s, %s", count(r.size.storm, "reader"), count(c.loads, "query"))
-	// Where the machine is so slow that one query outlasts the patience, no
-	// driver could help.
-	if alone.took < r.size.patience/2 {
+	// Where the machine is so slow that one query may outlast the patience, no
+	// driver can help.
+	if alone.took < r.size.patience/4 {
 		why := ""
 		if c.failure != nil {
 			why = ": " + c.failure.Error()
@@ -185,7 +185,11 @@ func (r *run) expiry(ctx context.Context) (err error) {
 	// TTL·(1−jitter), so no more loads than this can begin one after another.
 	shortest := time.Duration(float64(r.size.expiryTTL) * (1 - jitter))
 	most := 1 + int64(took/shortest)
-	r.report.check(loads >= 2 && loads <= most, "%s in %s: one per expiry (lives of %s to %s allow %d)",
+	least := int64(2)
+	if all.at(1) > r.size.expiryFor-r.size.expiryTTL {
+		least = 1 // on a machine so slow, the first load may take up all the time
+	}
+	r.report.check(loads >= least && loads <= most, "%s in %s: one per expiry (lives of %s to %s allow %d)",
 		count(loads, "query"), duration(took), duration(shortest), duration(r.size.expiryTTL), most)
 	if failed > 0 {
 		r.report.check(false, "no read fails: %d did, such as: %v", failed, failure)
