@@ -141,6 +141,14 @@ func (c *Cache) wrote(s *scope) {
 	}
 }
 
+// unknownRan voids what is known of the catalog after something ran that may
+// have created or altered: an unknown function, anything in Raw. What is
+// prepared on a connection is dropped before the next load on it.
+func (c *Cache) unknownRan() {
+	c.statements.forget()
+	c.origin.replans.Add(1)
+}
+
 // altered voids what is known of the catalog: something was created or
 // altered. Connections that prepared texts before may go on reading what these
 // meant then, so loads use none of them.
@@ -597,7 +605,7 @@ func (c *Cache) keep(a *admission, l loaded, start instant, p *pin) {
 	if l.tail != nil {
 		return
 	}
-	if p.scope() != a.scope || p.outdated() || a.scope.lags(&c.ledger) || c.ledger.standing(a.stamp) != standingCurrent {
+	if p.scope() != a.scope || p.oldPlans() || a.scope.lags(&c.ledger) || c.ledger.standing(a.stamp) != standingCurrent {
 		c.counters.discarded.Add(1)
 		return
 	}

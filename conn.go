@@ -144,7 +144,7 @@ func (c *Conn) endRaw() {
 	} else if c.open = c.pin.server.txStatus() != 'I'; !c.open {
 		c.moveDirt()
 	}
-	c.cache.statements.forget()
+	c.cache.unknownRan()
 	end()
 }
 
@@ -465,7 +465,7 @@ func (c *Conn) dropLost(out outcome) {
 	p := c.pin
 	switch c.dirty {
 	case dirtFunctions:
-		c.cache.statements.forget()
+		c.cache.unknownRan()
 	case dirtCatalog:
 		c.cache.altered()
 	}
@@ -497,7 +497,7 @@ func (c *Conn) moveNow() {
 	case dirtNone:
 		return
 	case dirtFunctions:
-		c.cache.statements.forget()
+		c.cache.unknownRan()
 	case dirtCatalog:
 		c.cache.altered()
 	}

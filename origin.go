@@ -49,6 +49,7 @@ type origin struct {
 
 	dialled atomic.Uint64 // counts connections
 	renewed atomic.Uint64 // loads use none that was dialled before this one
+	replans atomic.Uint64 // times that plans of before may have become wrong
 
 	// Takers that wait for a connection, and idle sessions that could give one.
 	waiting atomic.Int64
@@ -74,6 +75,7 @@ type serverConn struct {
 	used         bool   // somebody has run something on it
 	scope        *scope // nil: it did not say who it is
 	probe        string // what probeSQL answered then
+	replanned    uint64 // origin.replans when its plans were last dropped
 	soiled       bool   // something ran that may have changed settings unseen: a trigger, a view, a default
 	autoPrepares bool   // running a text directly does what running it prepared does
 	directArgs   bool   // a direct text's arguments are typed by the server's description
@@ -160,7 +162,7 @@ func (o *origin) meet(ctx context.Context, dc *stdlib.Conn) bool {
 		o.hooked.Store(true)
 	}
 	cfg := dc.Conn().Config()
-	info := &serverConn{born: o.dialled.Add(1)}
+	info := &serverConn{born: o.dialled.Add(1), replanned: o.replans.Load()}
 	switch cfg.DefaultQueryExecMode {
 	case pgx.QueryExecModeCacheStatement:
 		info.autoPrepares, info.directArgs = cfg.StatementCacheCapacity > 0, true
@@ -300,6 +302,13 @@ func (o *origin) take(ctx context.Context, want use) (*pin, error) {
 				p.destroy()
 				if err != nil && ctx.Err() != nil {
 					return nil, ctx.Err()
+				}
+				continue
+			}
+			if p.info.replanned != o.replans.Load() && p.replan(ctx) != nil {
+				p.destroy()
+				if err := ctx.Err(); err != nil {
+					return nil, err
 				}
 				continue
 			}
@@ -445,6 +454,25 @@ func (o *origin) run(ctx context.Context, want use, op func(*pin) error) (*pin, 
 	}
 }
 
+// replan drops what was prepared on the connection: it may go on reading a
+// table that another one shadows by now.
+func (p *pin) replan(ctx context.Context) error {
+	now := p.o.replans.Load()
+	if pc := p.server.pgx(); pc != nil {
+		p.info.prepared, p.info.order = nil, nil
+		if err := pc.DeallocateAll(ctx); err != nil {
+			return err
+		}
+	}
+	p.info.replanned = now
+	return nil
+}
+
+// oldPlans says whether plans on the connection may be of before some DDL.
+func (p *pin) oldPlans() bool {
+	return p.info.born <= p.o.renewed.Load() || p.info.replanned != p.o.replans.Load()
+}
+
 // outdated says whether a load may not use the connection: it was dialled
 // before DDL changed what its prepared statements mean, or it is not of the
 // scope that hits are served under.
@@ -545,8 +573,7 @@ func (p *pin) clean(ctx context.Context) (bool, error) {
 	if id.residue || id.text != p.info.scope.text {
 		return false, nil
 	}
-	p.info.prepared, p.info.order = nil, nil
-	return true, pc.DeallocateAll(ctx)
+	return true, p.replan(ctx)
 }
 
 // runningSQL tells which of some server processes still run.

@@ -62,7 +62,7 @@ func isStalePlan(err error) bool {
 // ready prepares a text where running it directly would not do the same: pgx's
 // default mode prepares by itself.
 func (s *pgxServer) ready(ctx context.Context, text string, prep preparation) error {
-	if prep == direct || s.info.autoPrepares {
+	if prep == direct || s.info.autoPrepares || text == "" {
 		return nil
 	}
 	_, err := s.prepare(ctx, text)
@@ -84,7 +84,7 @@ func (s *pgxServer) prepare(ctx context.Context, text string) (description, erro
 	if pc.IsClosed() {
 		return description{}, driver.ErrBadConn
 	}
-	if s.info.autoPrepares {
+	if s.info.autoPrepares || text == "" {
 		sd, err := pc.PgConn().Prepare(ctx, "", text, nil)
 		if err != nil {
 			return description{}, err

@@ -26,6 +26,12 @@ func (s *stmt) NumInput() int { return s.inputs }
 // Close implements driver.Stmt. What is prepared at the server stays for other
 // logical connections to use; each server connection keeps a bounded number.
 func (s *stmt) Close() error {
+	if s.c.cache.origin.overPgx() {
+		return nil
+	}
+	// database/sql may close the statement of a session that lies idle.
+	s.c.mu.Lock()
+	defer s.c.mu.Unlock()
 	if s.c.pin != nil {
 		if other, ok := s.c.pin.server.(*sqlServer); ok {
 			return other.forget(s.text)

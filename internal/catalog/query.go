@@ -9,9 +9,14 @@ package catalog
 // UNION and DISTINCT go by operator class and need no care.
 //
 // The planner knows nothing of what comes out of a recursion, and would make up
-// numbers so large that JIT compiles for a second: each passes through
-// unnest(ARRAY(…)), which stands for ten rows. The OFFSET 0 fences keep it on
-// the catalogs' indexes.
+// numbers so large that JIT compiles for a second. So each recursion steps over
+// arrays, a whole level of the tree at a time, and what comes of it passes
+// through unnest(ARRAY(…)), which stands for ten rows. A level of a thousand
+// partitions is one scan of pg_inherits that way. UNION, not UNION ALL, ends
+// what could ever go round. The OFFSET 0 fences keep the planner on the indexes.
+//
+// up, down and tree: the ancestors, all that descends from them, and whatever
+// else that inherits from.
 //
 //	$1, $2  schema ('' = none) and name of each relation
 //	$3      names of functions and attributes
@@ -38,34 +43,41 @@ named AS MATERIALIZED (
                ELSE ns.nspname OPERATOR(pg_catalog.=) q.s::pg_catalog.name END
     ORDER BY path.ord USING OPERATOR(pg_catalog.<) LIMIT 1) AS oid
    FROM ROWS FROM (pg_catalog.unnest($1::pg_catalog.text[]), pg_catalog.unnest($2::pg_catalog.text[])) q(s, n)),
-tree(oid) AS (
- SELECT x FROM pg_catalog.unnest(ARRAY(SELECT oid FROM named WHERE oid IS NOT NULL)) x
+up(oids) AS (
+ SELECT ARRAY(SELECT oid FROM named WHERE oid IS NOT NULL)
  UNION
- SELECT y.oid FROM tree, LATERAL (
-  (SELECT i.inhrelid FROM pg_catalog.pg_inherits i WHERE i.inhparent OPERATOR(pg_catalog.=) tree.oid OFFSET 0)
-  UNION ALL
-  (SELECT i.inhparent FROM pg_catalog.pg_inherits i WHERE i.inhrelid OPERATOR(pg_catalog.=) tree.oid OFFSET 0)) y(oid)),
+ SELECT y.oids FROM up, LATERAL (SELECT ARRAY(SELECT DISTINCT i.inhparent FROM pg_catalog.pg_inherits i
+  WHERE i.inhrelid OPERATOR(pg_catalog.=) ANY (up.oids)) AS oids OFFSET 0) y WHERE pg_catalog.cardinality(y.oids) OPERATOR(pg_catalog.>) 0),
+down(oids) AS (
+ SELECT ARRAY(SELECT DISTINCT x FROM up, pg_catalog.unnest(up.oids) x)
+ UNION
+ SELECT y.oids FROM down, LATERAL (SELECT ARRAY(SELECT DISTINCT i.inhrelid FROM pg_catalog.pg_inherits i
+  WHERE i.inhparent OPERATOR(pg_catalog.=) ANY (down.oids)) AS oids OFFSET 0) y WHERE pg_catalog.cardinality(y.oids) OPERATOR(pg_catalog.>) 0),
+tree(oids) AS (
+ SELECT ARRAY(SELECT DISTINCT x FROM down, pg_catalog.unnest(down.oids) x)
+ UNION
+ SELECT y.oids FROM tree, LATERAL (SELECT ARRAY(SELECT DISTINCT i.inhparent FROM pg_catalog.pg_inherits i
+  WHERE i.inhrelid OPERATOR(pg_catalog.=) ANY (tree.oids)) AS oids OFFSET 0) y WHERE pg_catalog.cardinality(y.oids) OPERATOR(pg_catalog.>) 0),
 rels AS MATERIALIZED (
  SELECT c.oid, c.relname, c.relnamespace, c.relkind, c.relpersistence, c.relrowsecurity
-   FROM pg_catalog.unnest(ARRAY(SELECT oid FROM tree)) x(oid)
+   FROM pg_catalog.unnest(ARRAY(SELECT DISTINCT x FROM tree, pg_catalog.unnest(tree.oids) x)) x(oid)
    JOIN pg_catalog.pg_class c ON c.oid OPERATOR(pg_catalog.=) x.oid),
 cols AS MATERIALIZED (
  SELECT a.attname, a.atttypid
    FROM pg_catalog.unnest(ARRAY(SELECT oid FROM named WHERE oid OPERATOR(pg_catalog.>=) 16384::pg_catalog.oid)) x(oid)
    JOIN pg_catalog.pg_attribute a ON a.attrelid OPERATOR(pg_catalog.=) x.oid
   WHERE a.attnum OPERATOR(pg_catalog.>) 0::pg_catalog.int2 AND NOT a.attisdropped),
-within(oid) AS (
- SELECT x FROM pg_catalog.unnest(ARRAY(
-   SELECT atttypid FROM cols WHERE atttypid OPERATOR(pg_catalog.>=) 16384::pg_catalog.oid
-   UNION SELECT p::pg_catalog.oid FROM pg_catalog.unnest($7::pg_catalog.text[]) p)) x
+within(oids) AS (
+ SELECT ARRAY(SELECT atttypid FROM cols WHERE atttypid OPERATOR(pg_catalog.>=) 16384::pg_catalog.oid
+   UNION SELECT p::pg_catalog.oid FROM pg_catalog.unnest($7::pg_catalog.text[]) p)
  UNION
- SELECT y.oid FROM within, LATERAL (
-  SELECT t.typelem AS oid FROM pg_catalog.pg_type t WHERE t.oid OPERATOR(pg_catalog.=) within.oid
-  UNION ALL SELECT t.typbasetype FROM pg_catalog.pg_type t WHERE t.oid OPERATOR(pg_catalog.=) within.oid
-  UNION ALL SELECT r.rngsubtype FROM pg_catalog.pg_range r WHERE r.rngtypid OPERATOR(pg_catalog.=) within.oid
-  UNION ALL SELECT a.atttypid FROM pg_catalog.pg_type t JOIN pg_catalog.pg_attribute a ON a.attrelid OPERATOR(pg_catalog.=) t.typrelid
-     WHERE t.oid OPERATOR(pg_catalog.=) within.oid AND a.attnum OPERATOR(pg_catalog.>) 0::pg_catalog.int2 AND NOT a.attisdropped) y
-  WHERE y.oid OPERATOR(pg_catalog.>=) 16384::pg_catalog.oid)
+ SELECT y.oids FROM within, LATERAL (SELECT ARRAY(SELECT DISTINCT v.oid
+   FROM pg_catalog.pg_type t LEFT JOIN pg_catalog.pg_range r ON r.rngtypid OPERATOR(pg_catalog.=) t.oid, LATERAL (
+    SELECT t.typelem UNION ALL SELECT t.typbasetype UNION ALL SELECT r.rngsubtype
+    UNION ALL SELECT a.atttypid FROM pg_catalog.pg_attribute a WHERE a.attrelid OPERATOR(pg_catalog.=) t.typrelid
+      AND a.attnum OPERATOR(pg_catalog.>) 0::pg_catalog.int2 AND NOT a.attisdropped) v(oid)
+  WHERE t.oid OPERATOR(pg_catalog.=) ANY (within.oids) AND v.oid OPERATOR(pg_catalog.>=) 16384::pg_catalog.oid) AS oids OFFSET 0) y
+  WHERE pg_catalog.cardinality(y.oids) OPERATOR(pg_catalog.>) 0)
 SELECT 'relation' AS kind, n.nspname::pg_catalog.text AS s, c.relname::pg_catalog.text AS name, c.oid::pg_catalog.text AS a,
        pg_catalog.concat(c.relkind, c.relpersistence, c.relrowsecurity) AS b
   FROM rels c JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) c.relnamespace
@@ -80,7 +92,7 @@ UNION ALL
 SELECT 'user-type', '', t.typname::pg_catalog.text,
        pg_catalog.concat(t.typtype, EXISTS (SELECT FROM pg_catalog.pg_constraint k WHERE k.contypid OPERATOR(pg_catalog.=) t.oid)),
        pg_catalog.concat_ws(' ', t.oid, t.typinput::pg_catalog.oid, t.typoutput::pg_catalog.oid, t.typreceive::pg_catalog.oid, t.typsend::pg_catalog.oid)
-  FROM pg_catalog.unnest(ARRAY(SELECT oid FROM within)) x(oid) JOIN pg_catalog.pg_type t ON t.oid OPERATOR(pg_catalog.=) x.oid
+  FROM pg_catalog.unnest(ARRAY(SELECT DISTINCT x FROM within, pg_catalog.unnest(within.oids) x)) x(oid) JOIN pg_catalog.pg_type t ON t.oid OPERATOR(pg_catalog.=) x.oid
 UNION ALL
 SELECT DISTINCT 'function', CASE WHEN p.pronamespace OPERATOR(pg_catalog.=) 11::pg_catalog.oid THEN 'pg_catalog' ELSE '' END, q.n,
        pg_catalog.concat(p.provolatile, p.oid OPERATOR(pg_catalog.>=) 16384::pg_catalog.oid OR p.pronamespace OPERATOR(pg_catalog.<>) 11::pg_catalog.oid),
