@@ -1,6 +1,7 @@
 package cachedpgx
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"database/sql/driver"
@@ -78,7 +79,6 @@ type serverConn struct {
 	replanned    uint64 // origin.replans when its plans were last dropped
 	soiled       bool   // something ran that may have changed settings unseen: a trigger, a view, a default
 	autoPrepares bool   // running a text directly does what running it prepared does
-	directArgs   bool   // a direct text's arguments are typed by the server's description
 	prepared     map[string]bool
 	order        []string // of prepared, oldest first
 }
@@ -140,8 +140,9 @@ func (d dialler) Connect(ctx context.Context) (driver.Conn, error) {
 	if d.o.meet(ctx, dc) {
 		return dc, nil
 	}
-	// The question who it is has cost the connection. Without the question,
-	// all passes through.
+	// The connection was lost while it was asked who it is. The next one is
+	// asked when it is first loaded from, so that a server that can't bear the
+	// question is still there for everything else.
 	_ = dc.Close()
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -161,34 +162,42 @@ func (o *origin) meet(ctx context.Context, dc *stdlib.Conn) bool {
 	if connHasHook(dc, o.pgxpool != nil) {
 		o.hooked.Store(true)
 	}
+	info := o.newInfo(dc)
+	if o.worthAsking() {
+		o.identify(ctx, pc, info)
+	}
+	return !pc.IsClosed()
+}
+
+// newInfo begins what is known of a connection.
+func (o *origin) newInfo(dc *stdlib.Conn) *serverConn {
 	cfg := dc.Conn().Config()
-	info := &serverConn{born: o.dialled.Add(1), replanned: o.replans.Load()}
-	switch cfg.DefaultQueryExecMode {
-	case pgx.QueryExecModeCacheStatement:
-		info.autoPrepares, info.directArgs = cfg.StatementCacheCapacity > 0, true
-	case pgx.QueryExecModeCacheDescribe, pgx.QueryExecModeDescribeExec:
-		info.directArgs = true
+	info := &serverConn{
+		born: o.dialled.Add(1), replanned: o.replans.Load(),
+		autoPrepares: cfg.DefaultQueryExecMode == pgx.QueryExecModeCacheStatement && cfg.StatementCacheCapacity > 0,
 	}
-	pc.CustomData()[connInfoKey] = info
-	if !o.worthAsking() {
-		return true
-	}
+	dc.Conn().PgConn().CustomData()[connInfoKey] = info
+	return info
+}
+
+// identify asks a connection who it is and takes down the answer. That a
+// connection is lost meanwhile says nothing about the server.
+func (o *origin) identify(ctx context.Context, pc *pgconn.PgConn, info *serverConn) {
 	id, err := identify(ctx, pc)
 	if err != nil {
-		if ctx.Err() == nil {
+		if ctx.Err() == nil && !pc.IsClosed() {
 			o.notIdentified(err)
 		}
-		return !pc.IsClosed()
+		return
 	}
 	info.scope, info.probe = o.adopt(id, pc.PID()), id.probe
-	return true
 }
 
 // plain is the scope of connections of another driver, which can't be asked.
 var plain = &scope{text: "another driver"}
 
 // An unidentified server is asked again after a while, not at each dial.
-const askAgainAfter = 30 * time.Second
+const askAgainAfter = 5 * time.Second
 
 func (o *origin) worthAsking() bool {
 	o.scopes.Lock()
@@ -293,6 +302,15 @@ func (o *origin) take(ctx context.Context, want use) (*pin, error) {
 		}
 		p.fresh = !p.info.used
 		p.info.used = true
+		if want == useLoad && p.info.scope == nil && p.pgConn() != nil && o.worthAsking() {
+			if o.identify(ctx, p.pgConn(), p.info); p.server.lost() {
+				p.destroy()
+				if err := ctx.Err(); err != nil || p.fresh {
+					return nil, cmp.Or(err, driver.ErrBadConn)
+				}
+				continue
+			}
+		}
 		if want == useLoad && !p.fresh {
 			if p.outdated() {
 				p.destroy()
@@ -338,8 +356,7 @@ func (o *origin) connect(ctx context.Context) (*pin, error) {
 	if dc, ok := p.dc.(*stdlib.Conn); ok {
 		p.info, ok = dc.Conn().PgConn().CustomData()[connInfoKey].(*serverConn)
 		if !ok {
-			p.info = &serverConn{born: o.dialled.Add(1)}
-			dc.Conn().PgConn().CustomData()[connInfoKey] = p.info
+			p.info = o.newInfo(dc)
 		}
 		p.server = &pgxServer{dc: dc, info: p.info, maps: o.maps}
 		return p, nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -184,4 +185,22 @@ func TestPGIdleSessionsGiveWay(t *testing.T) {
 		_, err := e.db.ExecContext(ctx, "UPDATE thing SET v = 'new' WHERE id = 2")
 		return err
 	})
+}
+
+// A bulk INSERT too long to look into is a write, and no more than that: the
+// session stays clean, and nothing remembered of the catalog is lost.
+func TestPGBulkInsert(t *testing.T) {
+	e := newPG(t, pgThing+"; CREATE TABLE bulk (v text)")
+	e.warm(pgReadThing)
+	bulk := "INSERT INTO bulk VALUES ('" + strings.Repeat("x", 70_000) + "')"
+	e.must(e.db, bulk)
+	if n := e.calls(pgReadThing, func() { e.one(e.db, pgReadThing) }); n != 1 {
+		t.Errorf("after it, %d calls at the server, want 1", n)
+	}
+	if got := e.one(e.db, "SELECT count(*) FROM bulk"); got != "int64(1)" {
+		t.Errorf("%s rows", got)
+	}
+	if n := e.cache.Server().Stats().OpenConnections; n != 1 {
+		t.Errorf("%d server connections, want 1", n)
+	}
 }

@@ -166,6 +166,29 @@ func TestPGChangedSessionKeepsItsBackend(t *testing.T) {
 	}
 }
 
+// TestPGIdleSessionGivesItsBackendUp lets a session with settings lie idle on
+// the only server connection that there may be.
+func TestPGIdleSessionGivesItsBackendUp(t *testing.T) {
+	e := newPG(t, pgTenants)
+	e.cache.Server().SetMaxOpenConns(1)
+	other := e.session(e.db)
+	for range 3 {
+		conn := e.session(e.db)
+		e.must(conn, "SET search_path = a")
+		if err := conn.Close(); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(e.ctx, pgDeadline/2)
+		if err := pgAskErr(ctx, other, "SELECT now()"); err != nil {
+			t.Fatalf("a session that waits for the only connection: %v", err)
+		}
+		if got := pgAsk(ctx, other, "SELECT v FROM t"); fmt.Sprint(got.Rows) != `[[string("public")]]` {
+			t.Errorf("it reads %v %s", got.Rows, got.Err)
+		}
+		cancel()
+	}
+}
+
 // TestPGAdvisoryLocks checks that a lock belongs to the session that took it.
 func TestPGAdvisoryLocks(t *testing.T) {
 	e := newPG(t, pgTenants)

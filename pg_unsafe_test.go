@@ -10,8 +10,9 @@ import (
 )
 
 const pgTraps = `
-	CREATE TABLE item (id int PRIMARY KEY, name text, made date, at timestamptz, ts timestamp, ti time, tt timetz, iv interval, v varchar(12));
-	INSERT INTO item SELECT i, 'item ' || i, '2024-01-01', '2024-01-01', '2024-01-01', '01:00', '01:00', '1 day', '2024-01-01' FROM generate_series(1, 20) i;
+	CREATE TABLE item (id int PRIMARY KEY, name text, made date, at timestamptz, ts timestamp, ti time, iv interval, v varchar(12));
+	INSERT INTO item SELECT i, 'item ' || i, '2024-01-01', '2024-01-01', '2024-01-01', '01:00', '1 day', '2024-01-01' FROM generate_series(1, 20) i;
+	CREATE TABLE zoned (id int, tt timetz); INSERT INTO zoned VALUES (1, '01:00+02');
 	CREATE SEQUENCE seq;
 	CREATE TABLE secret (id int, owner text); INSERT INTO secret VALUES (1, 'a');
 	ALTER TABLE secret ENABLE ROW LEVEL SECURITY;
@@ -30,7 +31,6 @@ const pgTraps = `
 	CREATE FUNCTION same(int) RETURNS int IMMUTABLE LANGUAGE sql AS 'SELECT $1';
 	CREATE FUNCTION same(text) RETURNS text VOLATILE LANGUAGE sql AS 'SELECT $1 || nextval(''seq'')';
 	CREATE FUNCTION op_func(int, text) RETURNS bool VOLATILE LANGUAGE sql AS 'SELECT nextval(''seq'') > 0';
-	CREATE OPERATOR = (LEFTARG = int, RIGHTARG = text, FUNCTION = op_func);
 	CREATE OPERATOR ### (LEFTARG = int, RIGHTARG = text, FUNCTION = op_func);
 	CREATE TYPE feeling AS ENUM ('good', 'bad');
 	CREATE FUNCTION to_int(feeling) RETURNS int LANGUAGE sql AS 'SELECT nextval(''seq'')::int';
@@ -125,7 +125,7 @@ func pgUnsafeReads() []pgUnsafe {
 		{"clock word bound", "SELECT id FROM item WHERE at < $1", []any{"tomorrow 10:00"}, false},
 		{"clock word bound", "SELECT id FROM item WHERE ts > $1", []any{"yesterday"}, false},
 		{"clock word bound", "SELECT id FROM item WHERE ti < $1", []any{"now"}, false},
-		{"clock word bound", "SELECT id FROM item WHERE tt = $1", []any{"01:00 America/New_York"}, false},
+		{"clock word bound", "SELECT id FROM zoned WHERE tt = $1", []any{"01:00 America/New_York"}, false},
 		{"clock word bound", "SELECT id FROM item WHERE made = ANY($1)", []any{[]string{"today"}}, false},
 		{"clock word bound", "SELECT id FROM item WHERE made < $1", []any{[]byte("today")}, false},
 		{"clock word in a domain", "SELECT id FROM dayly WHERE d < 'today'", nil, false},
@@ -174,7 +174,6 @@ func pgUnsafeReads() []pgUnsafe {
 		{"own function called like a column", "SELECT (item).f_of FROM item", nil, false},
 		{"own operator", "SELECT id FROM item WHERE id ### name", nil, false},
 		{"own operator", "SELECT id FROM item WHERE id OPERATOR(public.###) name", nil, false},
-		{"own operator of a built-in's name", "SELECT id FROM item WHERE id = name", nil, false},
 		{"own cast", "SELECT m.id FROM mood m JOIN item i ON i.id = m.f", nil, false},
 		{"own cast", "SELECT f + 1 FROM mood", nil, false},
 		{"function called in a list", "SELECT id, lower(name) FROM item WHERE id = 1", nil, false},
@@ -190,6 +189,12 @@ func pgUnsafeReads() []pgUnsafe {
 // time, direct and prepared, and that nothing of it is kept. Kinds 1 and 6.
 func TestPGUnsafeReads(t *testing.T) {
 	e := newPG(t, pgTraps+"; CREATE FUNCTION f_of(item) RETURNS bigint LANGUAGE sql AS 'SELECT nextval(''seq'')'")
+	// Neither the tables nor the operators are what keeps the rest from the cache.
+	for _, text := range []string{"SELECT id FROM item WHERE id = 1", "SELECT id FROM item WHERE made < '2024-05-05' AND at < '2024-05-05'"} {
+		e.warm(text)
+	}
+	e.warm("SELECT id FROM item WHERE made < $1 AND at < $2", "2024-05-05", "2024-05-05")
+	kept, hits := e.cache.Stats(), e.cache.Stats().Hits
 	for i, u := range pgUnsafeReads() {
 		t.Run(fmt.Sprintf("%03d %s", i, u.kind), func(t *testing.T) {
 			e := e.on(t)
@@ -219,7 +224,7 @@ func TestPGUnsafeReads(t *testing.T) {
 			}
 		})
 	}
-	if s := e.cache.Stats(); s.Entries != 0 || s.NegativeEntries != 0 || s.Hits != 0 {
+	if s := e.cache.Stats(); s.Entries > kept.Entries || s.NegativeEntries > kept.NegativeEntries || s.Hits != hits {
 		t.Errorf("something was kept: %d entries, %d of them empty; %d hits", s.Entries, s.NegativeEntries, s.Hits)
 	}
 }
@@ -275,6 +280,19 @@ func TestPGShadowedBuiltins(t *testing.T) {
 					t.Errorf("%s: %s", text, got.Err)
 				}
 			}); n != 1 {
+				t.Errorf("%s: %d calls at the server, want 1", text, n)
+			}
+		}
+	}
+}
+
+// TestPGOwnOperatorOfABuiltinsName declares one for types that the built-in
+// doesn't take.
+func TestPGOwnOperatorOfABuiltinsName(t *testing.T) {
+	e := newPG(t, pgTraps+"; CREATE OPERATOR = (LEFTARG = int, RIGHTARG = text, FUNCTION = op_func)")
+	for _, text := range []string{"SELECT id FROM item WHERE id = name", "SELECT a.id FROM item a JOIN item b ON a.id = b.name"} {
+		for range 2 {
+			if n := e.calls(text, func() { pgAsk(e.ctx, e.db, text) }); n != 1 {
 				t.Errorf("%s: %d calls at the server, want 1", text, n)
 			}
 		}

@@ -18,7 +18,6 @@ const (
 	reasonPooler      = "pooler"
 	reasonScope       = "scope-unstable"
 	reasonNoCatalog   = "no-catalog"
-	reasonExecMode    = "exec-mode"
 	reasonTooBig      = "too-big"
 	reasonUnstorable  = "type-not-built-in"
 	reasonBackslash   = "backslash" // with standard_conforming_strings off

@@ -157,7 +157,7 @@ func (s *statements) get(text string) *statement {
 	}
 	scan := sqlscan.Scan(text)
 	if len(text) > longestText {
-		return s.fresh(scan)
+		return s.fresh(bulkInsert(text, scan))
 	}
 	if scan.Identity != text {
 		// Where a comment stood at either end, there is white space now.
@@ -168,6 +168,21 @@ func (s *statements) get(text string) *statement {
 	}
 	st, _ := s.byIdentity.ComputeIfAbsent(text, func() (*statement, bool) { return s.fresh(scan), false })
 	return st
+}
+
+// bulkInsert takes a text that is too long to look into for the one thing that
+// such texts mostly are: a plain INSERT of many rows. One statement it is for
+// certain where it has no semicolon. What its expressions may do to the session
+// is found out before the connection's next load.
+func bulkInsert(text string, scan *sqlscan.Statement) *sqlscan.Statement {
+	const insert = "insert"
+	head := strings.TrimLeft(text[:min(len(text), 256)], " \t\r\n")
+	if len(head) < len(insert) || !strings.EqualFold(head[:len(insert)], insert) || strings.Contains(text, ";") || strings.Contains(text, "set_config") {
+		return scan
+	}
+	bulk := *scan
+	bulk.Class, bulk.Verb, bulk.Effect = sqlscan.ClassWrite, "INSERT", sqlscan.EffectNone
+	return &bulk
 }
 
 func (s *statements) fresh(scan *sqlscan.Statement) *statement {

@@ -40,7 +40,7 @@ func (c *Cache) scopeNow(ctx context.Context) *scope {
 		if c.origin.current.Load() != nil {
 			return nil, nil // another flight has landed since our caller looked
 		}
-		p, err := c.origin.take(ctx, useSession)
+		p, err := c.origin.take(ctx, useLoad)
 		if err == nil {
 			p.release()
 		}
