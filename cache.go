@@ -383,30 +383,30 @@ func (c *Cache) kept(a *admission) (e *entry, negative bool, s standing) {
 }
 
 // hit answers an admitted call from memory, if it can.
-func (c *Cache) hit(a *admission) (driver.Rows, error, standing) {
+func (c *Cache) hit(a *admission) (driver.Rows, standing, error) {
 	e, negative, s := c.kept(a)
 	if s != standingCurrent {
-		return nil, nil, s
+		return nil, s, nil
 	}
 	c.counters.hits.Add(1)
 	if negative {
 		c.counters.negativeHits.Add(1)
 	}
 	rows, err := e.rows.Reader(readShared, nil)
-	return rows, err, standingCurrent
+	return rows, standingCurrent, err
 }
 
 // miss answers an admitted call by a load, which identical calls share. An
 // empty reason says that it is answered; with any other, the call goes to the
 // server by itself.
-func (c *Cache) miss(ctx context.Context, a *admission, q ask) (driver.Rows, error, string) {
+func (c *Cache) miss(ctx context.Context, a *admission, q ask) (driver.Rows, string, error) {
 	if ctx.Done() != nil {
 		q.args = detached(q.args) // the load may outlive the call
 	}
 	if until, ok := c.tooBig.GetIfPresent(a.key); ok && c.now() < until {
-		return nil, nil, reasonTooBig
+		return nil, reasonTooBig, nil
 	}
-	l, err, p := c.loads.do(ctx, request[loaded]{
+	l, p, err := c.loads.do(ctx, request[loaded]{
 		key: a.key, stamp: a.stamp, life: c.ttl(a), alone: a.wish.refresh,
 		load: func(ctx context.Context) (loaded, error) { return c.load(ctx, a, q) },
 	})
@@ -418,20 +418,20 @@ func (c *Cache) miss(ctx context.Context, a *admission, q ask) (driver.Rows, err
 		if p != partNone && errors.Is(err, context.Canceled) && c.tasks.closing.Err() != nil {
 			err = ErrClosed
 		}
-		return nil, err, ""
+		return nil, "", err
 	}
 	if l.open != nil {
 		if p != partLeader {
-			return nil, nil, l.reason
+			return nil, l.reason, nil
 		}
-		return l.openFor(ctx), nil, ""
+		return l.openFor(ctx), "", nil
 	}
 	how := readShared
 	if p == partLeader {
 		how = readOnce
 	}
 	rows, err := l.rows.Reader(how, l.tail)
-	return rows, err, ""
+	return rows, "", err
 }
 
 // missPinned answers an admitted call on the session's own pin.

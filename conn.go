@@ -177,7 +177,7 @@ func (c *Conn) query(ctx context.Context, q ask) (driver.Rows, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		rows, err, why, known := c.cached(ctx, st, q)
+		rows, why, known, err := c.cached(ctx, st, q)
 		if why == "" {
 			return rows, err
 		}
@@ -214,22 +214,22 @@ func (c *Conn) query(ctx context.Context, q ask) (driver.Rows, error) {
 
 // cached answers a read of a clean session from the cache, or by a load. An
 // empty reason says that it is answered.
-func (c *Conn) cached(ctx context.Context, st *statement, q ask) (driver.Rows, error, string, proof) {
+func (c *Conn) cached(ctx context.Context, st *statement, q ask) (driver.Rows, string, proof, error) {
 	for {
 		a := c.cache.admit(ctx, st, q, c.pin)
 		if a.reason != "" {
-			return nil, nil, a.reason, a.proof
+			return nil, a.reason, a.proof, nil
 		}
-		rows, err, now := c.cache.hit(&a)
+		rows, now, err := c.cache.hit(&a)
 		switch {
 		case now == standingCurrent:
-			return rows, err, "", a.proof
+			return rows, "", a.proof, err
 		case now == standingQuarantine:
-			return nil, nil, reasonQuarantine, a.proof
+			return nil, reasonQuarantine, a.proof, nil
 		case a.aged:
 			// A load must not go by what the catalog said so long ago.
 			if j, _, _ := c.cache.askFor(ctx, st, a.scope, q.text); j == nil {
-				return nil, nil, reasonNoCatalog, unproven
+				return nil, reasonNoCatalog, unproven, nil
 			}
 			continue
 		case c.pin != nil:
@@ -237,10 +237,10 @@ func (c *Conn) cached(ctx context.Context, st *statement, q ask) (driver.Rows, e
 			if err != nil && c.pin.server.lost() {
 				c.dropLost(outcomeKnown)
 			}
-			return rows, err, "", a.proof
+			return rows, "", a.proof, err
 		}
-		rows, err, reason := c.cache.miss(ctx, &a, q)
-		return rows, err, reason, a.proof
+		rows, reason, err := c.cache.miss(ctx, &a, q)
+		return rows, reason, a.proof, err
 	}
 }
 

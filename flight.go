@@ -91,6 +91,7 @@ const (
 	partNone     part = iota // left before it ended
 	partLeader               // the value is its own
 	partFollower             // the value is shared
+	partAgain                // the flight died: start over
 )
 
 func newFlights[V any](rules flightRules[V]) *flights[V] {
@@ -111,7 +112,7 @@ type request[V any] struct {
 }
 
 // do answers a request by a load, its own or another's.
-func (g *flights[V]) do(ctx context.Context, r request[V]) (V, error, part) {
+func (g *flights[V]) do(ctx context.Context, r request[V]) (V, part, error) {
 	for {
 		f, p := g.join(ctx, r)
 		if p == partLeader {
@@ -120,8 +121,8 @@ func (g *flights[V]) do(ctx context.Context, r request[V]) (V, error, part) {
 			}
 			g.runDetached(ctx, f, r.load)
 		}
-		if v, err, p, again := g.wait(ctx, f, p); !again {
-			return v, err, p
+		if v, p, err := g.wait(ctx, f, p); p != partAgain {
+			return v, p, err
 		}
 	}
 }
@@ -158,7 +159,7 @@ func (g *flights[V]) join(ctx context.Context, r request[V]) (*flight[V], part) 
 
 // runInline loads in the caller's own goroutine. A panic, or Goexit, goes on
 // through the caller once its followers have been told.
-func (g *flights[V]) runInline(ctx context.Context, f *flight[V], load func(context.Context) (V, error)) (v V, err error, p part) {
+func (g *flights[V]) runInline(ctx context.Context, f *flight[V], load func(context.Context) (V, error)) (v V, p part, err error) {
 	end := endGoexit
 	var panicked any
 	defer func() {
@@ -174,7 +175,7 @@ func (g *flights[V]) runInline(ctx context.Context, f *flight[V], load func(cont
 	}()
 	v, err = load(ctx)
 	end = endLanded
-	return v, err, partLeader
+	return v, partLeader, err
 }
 
 // runDetached loads in a goroutine of its own, under the leader's values but
@@ -255,9 +256,8 @@ func (g *flights[V]) land(f *flight[V], v V, err error, end flightEnd, panicked 
 	}
 }
 
-// wait takes what a flight brings, or leaves when ctx ends. again tells a
-// waiter whose flight died to start over.
-func (g *flights[V]) wait(ctx context.Context, f *flight[V], p part) (v V, err error, as part, again bool) {
+// wait takes what a flight brings, or leaves when ctx ends.
+func (g *flights[V]) wait(ctx context.Context, f *flight[V], p part) (v V, as part, err error) {
 	select {
 	case <-f.done:
 	default:
@@ -265,14 +265,14 @@ func (g *flights[V]) wait(ctx context.Context, f *flight[V], p part) (v V, err e
 		case <-f.done:
 		case <-ctx.Done():
 			g.leave(f, p)
-			return v, ctx.Err(), partNone, false
+			return v, partNone, ctx.Err()
 		}
 	}
 	switch f.end {
 	case endLanded:
-		return f.value, f.err, p, false
+		return f.value, p, f.err
 	case endSucceeded:
-		return f.value, f.err, partFollower, false
+		return f.value, partFollower, f.err
 	case endPanicked:
 		if p == partLeader {
 			panic(f.panicked)
@@ -282,7 +282,7 @@ func (g *flights[V]) wait(ctx context.Context, f *flight[V], p part) (v V, err e
 			runtime.Goexit()
 		}
 	}
-	return v, nil, partNone, true
+	return v, partAgain, nil
 }
 
 // leave takes a waiter out of a flight. When nobody is left, the load goes on

@@ -29,14 +29,14 @@ func TestStalledFlightIsSucceeded(t *testing.T) {
 		var wg sync.WaitGroup
 		for range 3 {
 			wg.Go(func() {
-				if v, err, p := g.do(ctx, request[int]{key: "k", load: stuck}); v != 2 || err != nil || p != partFollower {
+				if v, p, err := g.do(ctx, request[int]{key: "k", load: stuck}); v != 2 || err != nil || p != partFollower {
 					t.Errorf("an earlier waiter got %d, %v, part %d", v, err, p)
 				}
 			})
 			synctest.Wait()
 		}
 		time.Sleep(time.Minute)
-		v, err, p := g.do(ctx, request[int]{key: "k", load: func(context.Context) (int, error) { return 2, nil }})
+		v, p, err := g.do(ctx, request[int]{key: "k", load: func(context.Context) (int, error) { return 2, nil }})
 		if v != 2 || err != nil || p != partLeader {
 			t.Errorf("the successor got %d, %v, part %d", v, err, p)
 		}
@@ -54,7 +54,7 @@ func TestSuccessorOutlivesItsCaller(t *testing.T) {
 		release := make(chan struct{})
 		var wg sync.WaitGroup
 		wg.Go(func() {
-			v, err, _ := g.do(early, request[int]{key: "k", load: func(ctx context.Context) (int, error) { <-ctx.Done(); return 1, ctx.Err() }})
+			v, _, err := g.do(early, request[int]{key: "k", load: func(ctx context.Context) (int, error) { <-ctx.Done(); return 1, ctx.Err() }})
 			if v != 2 || err != nil {
 				t.Errorf("the earlier waiter got %d, %v", v, err)
 			}
@@ -63,7 +63,7 @@ func TestSuccessorOutlivesItsCaller(t *testing.T) {
 		time.Sleep(time.Minute)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		_, err, p := g.do(ctx, request[int]{key: "k", load: func(ctx context.Context) (int, error) {
+		_, p, err := g.do(ctx, request[int]{key: "k", load: func(ctx context.Context) (int, error) {
 			select {
 			case <-release:
 				return 2, nil
@@ -97,13 +97,13 @@ func TestLingeringFlightIsJoined(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 		defer cancel()
-		if _, err, p := g.do(ctx, request[int]{key: "k", load: load}); p != partNone || err == nil {
+		if _, p, err := g.do(ctx, request[int]{key: "k", load: load}); p != partNone || err == nil {
 			t.Fatalf("the leader did not leave: %v", err)
 		}
 		time.Sleep(900 * time.Millisecond)
 		var wg sync.WaitGroup
 		wg.Go(func() {
-			v, err, p := g.do(t.Context(), request[int]{key: "k", load: load})
+			v, p, err := g.do(t.Context(), request[int]{key: "k", load: load})
 			if v != 7 || err != nil || p != partFollower {
 				t.Errorf("got %d, %v, part %d", v, err, p)
 			}
@@ -133,7 +133,7 @@ func TestWhoJoins(t *testing.T) {
 			"alone":       {key: "k", stamp: 1, alone: true, load: quick},
 			"other key":   {key: "l", stamp: 1, load: quick},
 		} {
-			if v, err, p := g.do(ctx, r); v != 5 || err != nil || p != partLeader {
+			if v, p, err := g.do(ctx, r); v != 5 || err != nil || p != partLeader {
 				t.Errorf("%s: got %d, %v, part %d", name, v, err, p)
 			}
 		}
@@ -174,7 +174,7 @@ func TestDeadFlightStrandsNobody(t *testing.T) {
 				var others sync.WaitGroup
 				for range 5 {
 					others.Go(func() {
-						v, err, _ := g.do(t.Context(), request[int]{key: "k", load: func(context.Context) (int, error) { return 3, nil }})
+						v, _, err := g.do(t.Context(), request[int]{key: "k", load: func(context.Context) (int, error) { return 3, nil }})
 						if v != 3 || err != nil {
 							t.Errorf("%s: a follower got %d, %v", how, v, err)
 						}
@@ -208,7 +208,7 @@ func TestOrphanedValue(t *testing.T) {
 		if orphans != 1 {
 			t.Errorf("told %d times", orphans)
 		}
-		if _, _, p := g.do(t.Context(), request[int]{key: "k", load: func(context.Context) (int, error) { return 1, nil }}); p != partLeader || orphans != 1 {
+		if _, p, _ := g.do(t.Context(), request[int]{key: "k", load: func(context.Context) (int, error) { return 1, nil }}); p != partLeader || orphans != 1 {
 			t.Errorf("part %d, told %d times", p, orphans)
 		}
 	})
@@ -232,7 +232,7 @@ func TestTasksClose(t *testing.T) {
 	if !ended {
 		t.Error("close did not wait for the load")
 	}
-	if _, err, _ := g.do(ctx, request[int]{key: "k", load: func(context.Context) (int, error) { return 1, nil }}); !errors.Is(err, ErrClosed) {
+	if _, _, err := g.do(ctx, request[int]{key: "k", load: func(context.Context) (int, error) { return 1, nil }}); !errors.Is(err, ErrClosed) {
 		t.Errorf("after close: %v", err)
 	}
 }

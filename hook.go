@@ -34,6 +34,7 @@ func poolOf(c driver.Connector) *pgxpool.Pool {
 // poolHasHook says whether a pool runs a hook as it lends a connection.
 func poolHasHook(p *pgxpool.Pool) bool {
 	cfg := p.Config()
+	//lint:ignore SA1019 a user's configuration may still set it
 	return cfg.BeforeAcquire != nil || cfg.PrepareConn != nil
 }
 

@@ -171,9 +171,8 @@ func TestPGChangedSessionKeepsItsBackend(t *testing.T) {
 func TestPGIdleSessionGivesItsBackendUp(t *testing.T) {
 	e := newPG(t, pgTenants)
 	e.cache.Server().SetMaxOpenConns(1)
-	other := e.session(e.db)
 	for range 3 {
-		conn := e.session(e.db)
+		other, conn := e.session(e.db), e.session(e.db)
 		e.must(conn, "SET search_path = a")
 		if err := conn.Close(); err != nil {
 			t.Fatal(err)
@@ -186,6 +185,9 @@ func TestPGIdleSessionGivesItsBackendUp(t *testing.T) {
 			t.Errorf("it reads %v %s", got.Rows, got.Err)
 		}
 		cancel()
+		if err := other.Close(); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

@@ -32,7 +32,7 @@ func (c *Cache) scopeNow(ctx context.Context) *scope {
 	if c.origin.silent() {
 		return nil
 	}
-	_, err, _ := c.asks.do(ctx, request[*judgement]{key: "scope", load: func(ctx context.Context) (*judgement, error) {
+	_, _, err := c.asks.do(ctx, request[*judgement]{key: "scope", load: func(ctx context.Context) (*judgement, error) {
 		if err := c.enter(ctx); err != nil {
 			return nil, err
 		}
@@ -84,7 +84,7 @@ func (c *Cache) judge(ctx context.Context, a *admission, q ask, p *pin) *judgeme
 		if c.now() < instant(a.st.askAfter.Load()) {
 			return nil
 		}
-		fresh, err, p := c.askFor(ctx, a.st, a.scope, q.text)
+		fresh, p, err := c.askFor(ctx, a.st, a.scope, q.text)
 		if err != nil && p != partNone {
 			a.st.askAfter.Store(int64(c.now() + instant(askPause)))
 		}
@@ -92,7 +92,7 @@ func (c *Cache) judge(ctx context.Context, a *admission, q ask, p *pin) *judgeme
 	}
 	if c.now() >= instant(c.askPause.Load()) {
 		waiting, cancel := context.WithTimeout(ctx, askPatience)
-		fresh, err, _ := c.askFor(waiting, a.st, a.scope, q.text)
+		fresh, _, err := c.askFor(waiting, a.st, a.scope, q.text)
 		cancel()
 		if err == nil && fresh != nil {
 			return fresh
@@ -121,7 +121,7 @@ func (c *Cache) judgeAgain(st *statement, s *scope, text string) {
 
 // askFor asks the catalog on a connection of the pool; those who need the same
 // answer share the question.
-func (c *Cache) askFor(ctx context.Context, st *statement, s *scope, text string) (*judgement, error, part) {
+func (c *Cache) askFor(ctx context.Context, st *statement, s *scope, text string) (*judgement, part, error) {
 	key := strconv.FormatUint(st.id, 36) + "/" + strconv.FormatUint(s.id, 36)
 	return c.asks.do(ctx, request[*judgement]{
 		key: key, stamp: stamp(c.statements.generation.Load()),
