@@ -55,6 +55,9 @@ func newCache(inner driver.Connector, cfg Config) *Cache {
 	c.origin = newOrigin(inner, cfg)
 	c.store = newStore(cfg.MaxBytes, cfg.NegativeMaxBytes, c.now, func() { c.counters.evictions.Add(1) })
 	c.statements = newStatements(cfg.MaxStatements)
+	c.statements.malformed = func(hints []string) {
+		c.say("cachedpgx: a hint is not understood, and ignored: it may be ttl=5s or off", "hint", hints)
+	}
 	c.loads = newFlights(flightRules[loaded]{
 		linger: lingerAfter, stallAfter: cfg.StallAfter, tasks: c.tasks,
 		orphaned: func(l loaded) { l.discard() },

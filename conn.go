@@ -199,7 +199,11 @@ func (c *Conn) query(ctx context.Context, q ask) (driver.Rows, error) {
 	if pr == harmless && st.effect == effectNone && !st.endsTx() {
 		return rows, nil
 	}
-	if c.open {
+	if st.keepsRows() {
+		c.settle(st, pr, nil) // it has no rows, and is over
+		return rows, nil
+	}
+	if c.open && !st.endsTx() {
 		c.note(st, pr) // the transaction's end is what moves
 		return watch(rows, func(err error) { c.settle(st, harmless, err) }), nil
 	}

@@ -1,8 +1,8 @@
 // Package cachedpgx is a database/sql driver that wraps pgx and serves
 // repeated reads from memory.
 //
-// Importing it registers the driver "cachedpgx" and does nothing else. A
-// program that opens
+// Importing it registers the driver "cachedpgx" (and pgx's stdlib, which it
+// imports, registers "pgx") and does nothing else. A program that opens
 //
 //	db, err := sql.Open("pgx", dsn)
 //
@@ -31,7 +31,7 @@
 //
 // [WithoutCache], [WithRefresh] and [WithTTL] ride in a call's context; the
 // comments /* cachedpgx: off */ and /* cachedpgx: ttl=5s */ say the same for
-// who can't reach the context.
+// those who can't reach the context.
 //
 // # Connections
 //

@@ -39,6 +39,23 @@ func TestPGCommitAndChain(t *testing.T) {
 		e.must(conn, "ROLLBACK")
 		conn.Close()
 	}
+
+	// The same by Query, whose rows are not closed yet.
+	e.warm(pgReadThing)
+	before := e.one(e.db, pgReadThing)
+	conn := e.session(e.db)
+	e.must(conn, "BEGIN")
+	e.must(conn, "UPDATE thing SET v = v || '.' WHERE id = 1")
+	rows, err := conn.QueryContext(e.ctx, "COMMIT")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e.one(e.db, pgReadThing) == before {
+		t.Error("the write is committed by Query, and not read")
+	}
+	if err := errors.Join(rows.Close(), conn.Close()); err != nil {
+		t.Error(err)
+	}
 }
 
 // A trigger changes the search_path of the session that fires it. Loads must

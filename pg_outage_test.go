@@ -126,7 +126,7 @@ func TestPGFirstUseAfterAKill(t *testing.T) {
 	for name, use := range map[string]func(i int) error{
 		"Exec":     func(int) error { _, err := e.db.ExecContext(e.ctx, "UPDATE counter SET n = n + 1"); return err },
 		"miss":     func(i int) error { return pgAskErr(e.ctx, e.db, fmt.Sprintf("SELECT n FROM counter WHERE id = %d", i)) },
-		"prepared": func(i int) error { return pgAskStmt2(e.ctx, stmt, 100+i) },
+		"prepared": func(i int) error { return pgAskStmtErr(e.ctx, stmt, 100+i) },
 		"Prepare": func(i int) error {
 			s, err := e.db.PrepareContext(e.ctx, fmt.Sprintf("SELECT n + %d FROM counter", i))
 			if err == nil {
@@ -168,7 +168,7 @@ func TestPGFirstUseAfterAKill(t *testing.T) {
 	}
 }
 
-func pgAskStmt2(ctx context.Context, stmt *sql.Stmt, args ...any) error {
+func pgAskStmtErr(ctx context.Context, stmt *sql.Stmt, args ...any) error {
 	rows, err := stmt.QueryContext(ctx, args...)
 	if err != nil {
 		return err

@@ -42,7 +42,6 @@ const pgTraps = `
 	CREATE FUNCTION mine.count(int) RETURNS bigint VOLATILE LANGUAGE sql AS 'SELECT nextval(''public.seq'')';
 	CREATE FUNCTION mine.avg(int) RETURNS bigint VOLATILE LANGUAGE sql AS 'SELECT nextval(''public.seq'')';
 	CREATE FUNCTION mine.eq(text, text) RETURNS bool VOLATILE LANGUAGE sql AS 'SELECT nextval(''public.seq'') > 0';
-	CREATE OPERATOR mine.= (LEFTARG = text, RIGHTARG = text, FUNCTION = mine.eq);
 	CREATE EXTENSION IF NOT EXISTS file_fdw;
 	CREATE SERVER files FOREIGN DATA WRAPPER file_fdw;
 	CREATE FOREIGN TABLE foreign_item (id int) SERVER files OPTIONS (program 'echo 1', format 'csv');`
@@ -189,6 +188,7 @@ func pgUnsafeReads() []pgUnsafe {
 // time, direct and prepared, and that nothing of it is kept. Kinds 1 and 6.
 func TestPGUnsafeReads(t *testing.T) {
 	e := newPG(t, pgTraps+"; CREATE FUNCTION f_of(item) RETURNS bigint LANGUAGE sql AS 'SELECT nextval(''seq'')'")
+	e.db.SetMaxIdleConns(0) // a session that one read has changed must not be met by the next
 	// Neither the tables nor the operators are what keeps the rest from the cache.
 	for _, text := range []string{"SELECT id FROM item WHERE id = 1", "SELECT id FROM item WHERE made < '2024-05-05' AND at < '2024-05-05'"} {
 		e.warm(text)
@@ -232,6 +232,7 @@ func TestPGUnsafeReads(t *testing.T) {
 // TestPGMarksAdmitOnlyTime marks every unsafe read, by context and by hint.
 func TestPGMarksAdmitOnlyTime(t *testing.T) {
 	e := newPG(t, pgTraps+"; CREATE FUNCTION f_of(item) RETURNS bigint LANGUAGE sql AS 'SELECT nextval(''seq'')'")
+	e.db.SetMaxIdleConns(0) // a session that one read has changed must not be met by the next
 	marked := cachedpgx.WithTTL(e.ctx, time.Minute)
 	for i, u := range pgUnsafeReads() {
 		t.Run(fmt.Sprintf("%03d %s", i, u.kind), func(t *testing.T) {
@@ -263,7 +264,7 @@ func TestPGMarksAdmitOnlyTime(t *testing.T) {
 // TestPGShadowedBuiltins puts names of its own before those of pg_catalog in the
 // search_path: what looks like a built-in isn't one. Kind 6.
 func TestPGShadowedBuiltins(t *testing.T) {
-	e := newPGOn(t, newPG(t, pgTraps).dsn, "", "search_path=mine,pg_catalog,public")
+	e := newPGOn(t, newPG(t, pgTraps+"; CREATE OPERATOR mine.= (LEFTARG = text, RIGHTARG = text, FUNCTION = mine.eq)").dsn, "", "search_path=mine,pg_catalog,public")
 	for _, text := range []string{
 		"SELECT id, count(id) FROM item GROUP BY id", "SELECT avg(id) FROM item", "SELECT id FROM item WHERE name = 'item 1'",
 		"SELECT id FROM item WHERE name = $1", "SELECT id FROM item WHERE name IN ('a', 'b')",

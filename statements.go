@@ -125,6 +125,7 @@ type judgement struct {
 type statements struct {
 	byIdentity *otter.Cache[string, *statement]
 	lastID     atomic.Uint64
+	malformed  func(hints []string) // hears of hints that were not understood, once for each text
 
 	// generation counts what may have changed the catalog through this handle:
 	// a judgement of an earlier one is void.
@@ -187,6 +188,9 @@ func bulkInsert(text string, scan *sqlscan.Statement) *sqlscan.Statement {
 
 func (s *statements) fresh(scan *sqlscan.Statement) *statement {
 	st := &statement{id: s.lastID.Add(1), scan: scan}
+	if len(scan.Hint.Malformed) > 0 && s.malformed != nil {
+		s.malformed(scan.Hint.Malformed)
+	}
 	st.trivial = scan.Class == sqlscan.ClassRead && !scan.Backslash && len(scan.Relations)+len(scan.Functions)+len(scan.Operators)+len(scan.Types)+len(scan.Attributes) == 0
 	if scan.Verb == "DISCARD" {
 		words := strings.Fields(strings.ToUpper(strings.TrimRight(scan.Identity, "; \t\n")))
