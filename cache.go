@@ -515,6 +515,7 @@ func (c *Cache) load(ctx context.Context, a *admission, q ask) (loaded, error) {
 
 	var start instant
 	var l loaded
+	asked := 0
 	p, err := c.origin.run(ctx, useLoad, func(p *pin) (err error) {
 		done := false
 		defer func() {
@@ -525,6 +526,9 @@ func (c *Cache) load(ctx context.Context, a *admission, q ask) (loaded, error) {
 		start = c.now()
 		l, err = p.server.load(ctx, c.loadQuery(a, q))
 		done = true
+		if asked++; err != nil && p.died(ctx) && asked == 1 {
+			err = driver.ErrBadConn
+		}
 		return err
 	})
 	finished = true

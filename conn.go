@@ -54,6 +54,11 @@ type Conn struct {
 	dirty   dirt      // what has run since the ledger last moved
 	pending []*statement
 
+	// Reads proven harmless under the settings of a session that isn't clean,
+	// until something else runs on it.
+	proven      map[*statement]instant
+	provenUnder uint64 // the generation of the catalog's judgements
+
 	rawEnd func() // ends the quarantine of a Raw that may still run; nil: none
 
 	// While it lies idle with a pin, a taker may reclaim that. offered is the
@@ -188,8 +193,14 @@ func (c *Conn) query(ctx context.Context, q ask) (driver.Rows, error) {
 	}
 	c.cache.counters.bypass(reason)
 	var rows driver.Rows
+	asked := 0
 	err := c.run(ctx, func(p *pin) (err error) {
 		rows, err = p.server.query(ctx, q.text, q.args, q.prep)
+		// A session that has just taken its connection has nothing to lose
+		// with it, and a read can be asked again.
+		if asked++; err != nil && c.pin == nil && p.died(ctx) && pr == harmless && asked == 1 {
+			err = driver.ErrBadConn
+		}
 		return err
 	})
 	if err != nil {
@@ -303,11 +314,18 @@ func (c *Conn) held(ctx context.Context, st *statement, q ask) (string, proof) {
 const mostPending = 64
 
 // proveHere asks the catalog about a read of a session that isn't clean, under
-// that session's own settings; the answer is good for this statement only.
+// that session's own settings. A proof holds until the session runs anything
+// that isn't harmless, or the catalog may have changed.
 func (c *Conn) proveHere(ctx context.Context, st *statement, q ask) proof {
 	pc := c.pin.pgConn()
 	if pc == nil || pc.TxStatus() != 'I' {
 		return unproven
+	}
+	if g := c.cache.statements.generation.Load(); g != c.provenUnder || len(c.proven) >= mostProven {
+		c.proven, c.provenUnder = nil, g
+	}
+	if at, ok := c.proven[st]; ok && c.cache.now()-at < instant(c.cache.cfg.CatalogTTL) {
+		return harmless
 	}
 	var params []uint32
 	if st.scan.Params > 0 {
@@ -318,10 +336,17 @@ func (c *Conn) proveHere(ctx context.Context, st *statement, q ask) proof {
 		params = sd.ParamOIDs
 	}
 	if v, err := catalog.Judge(ctx, pc, st.scan, params); err == nil && v.Harmless {
+		if c.proven == nil {
+			c.proven = map[*statement]instant{}
+		}
+		c.proven[st] = c.cache.now()
 		return harmless
 	}
 	return unproven
 }
+
+// mostProven bounds what a session remembers of itself.
+const mostProven = 256
 
 func (c *Conn) exec(ctx context.Context, q ask) (driver.Result, error) {
 	if err := c.use(); err != nil {
@@ -346,6 +371,9 @@ func (c *Conn) exec(ctx context.Context, q ask) (driver.Result, error) {
 	var res driver.Result
 	err := c.run(ctx, func(p *pin) (err error) {
 		res, err = p.server.exec(ctx, q.text, q.args, q.prep)
+		if err != nil {
+			p.died(ctx)
+		}
 		return err
 	})
 	c.settle(st, pr, err)
@@ -373,6 +401,7 @@ func (c *Conn) note(st *statement, pr proof) {
 	if pr == harmless || st.keepsRows() {
 		return
 	}
+	c.proven = nil
 	c.pin.info.soiled = true
 	c.dirty = max(c.dirty, dirtRows)
 	if st.effect == effectTouched {

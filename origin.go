@@ -50,6 +50,7 @@ type origin struct {
 
 	dialled atomic.Uint64 // counts connections
 	renewed atomic.Uint64 // loads use none that was dialled before this one
+	suspect atomic.Uint64 // those dialled before are pinged once before they are used
 	replans atomic.Uint64 // times that plans of before may have become wrong
 
 	// Takers that wait for a connection, and idle sessions that could give one.
@@ -77,6 +78,7 @@ type serverConn struct {
 	scope        *scope // nil: it did not say who it is
 	probe        string // what probeSQL answered then
 	replanned    uint64 // origin.replans when its plans were last dropped
+	vouched      uint64 // origin.suspect when it last answered a ping
 	soiled       bool   // something ran that may have changed settings unseen: a trigger, a view, a default
 	autoPrepares bool   // running a text directly does what running it prepared does
 	prepared     map[string]bool
@@ -302,6 +304,16 @@ func (o *origin) take(ctx context.Context, want use) (*pin, error) {
 		}
 		p.fresh = !p.info.used
 		p.info.used = true
+		if s := o.suspect.Load(); p.info.born <= s && p.info.vouched < s {
+			if err := p.server.ping(ctx); err != nil {
+				p.destroy()
+				if err := ctx.Err(); err != nil {
+					return nil, err
+				}
+				continue
+			}
+			p.info.vouched = s
+		}
 		if want == useLoad && p.info.scope == nil && p.pgConn() != nil && o.worthAsking() {
 			if o.identify(ctx, p.pgConn(), p.info); p.server.lost() {
 				p.destroy()
@@ -495,6 +507,19 @@ func (p *pin) oldPlans() bool {
 // scope that hits are served under.
 func (p *pin) outdated() bool {
 	return p.info.born <= p.o.renewed.Load() || p.info.scope != nil && p.info.scope != p.o.current.Load()
+}
+
+// died says whether a reused connection was lost, and not by its caller's end:
+// the server may have gone away while it lay idle, and the others with it. They
+// are pinged before they are used again, so that one dead connection is found
+// the hard way and not all of them. A read may then be asked again; a write may
+// have been done, and may not.
+func (p *pin) died(ctx context.Context) bool {
+	if !p.server.lost() || p.fresh || ctx.Err() != nil {
+		return false
+	}
+	p.o.suspect.Store(p.o.dialled.Load())
+	return true
 }
 
 // renew has loads use only connections that are dialled from now on.

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"net"
 	"net/url"
 	"strings"
 	"testing"
@@ -124,11 +125,6 @@ type pgExecer interface {
 
 type pgQuerier interface {
 	QueryContext(context.Context, string, ...any) (*sql.Rows, error)
-}
-
-type pgSession interface {
-	pgExecer
-	pgQuerier
 }
 
 func (e *pgEnv) must(x pgExecer, text string, args ...any) {
@@ -323,6 +319,13 @@ func pgError(err error) string {
 		}
 	}
 	return b.String()
+}
+
+// pgTimedOut says whether a deadline ended a call; a dial that its caller's
+// deadline ends says so in the words of package net.
+func pgTimedOut(err error) bool {
+	timeout, ok := errors.AsType[net.Error](err)
+	return errors.Is(err, context.DeadlineExceeded) || ok && timeout.Timeout()
 }
 
 // pgDiff says where two answers differ, "" if nowhere.

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cachedpgx/cachedpgx"
 	"github.com/cachedpgx/cachedpgx/internal/pgtest"
 	"github.com/jackc/pgx/v5/pgconn"
 )
@@ -291,4 +292,28 @@ func TestPGTerminatedBackends(t *testing.T) {
 			t.Errorf("another session: %v", err)
 		}
 	})
+}
+
+// A backend that was terminated a moment ago, so that nobody has noticed yet:
+// a read is asked again on another connection, whether it is cached or not; a
+// write is not. Kinds 9 and 15.
+func TestPGReadOverADeadConnection(t *testing.T) {
+	e := newPG(t, "CREATE TABLE item (id int PRIMARY KEY, n int); INSERT INTO item VALUES (1, 1)")
+	texts := []string{"SELECT n FROM item WHERE id = 1", "SELECT n FROM item WHERE id = 1 AND pg_backend_pid() > 0"}
+	for range 2 { // judged by now
+		for _, text := range texts {
+			e.one(e.db, text)
+		}
+	}
+	for _, text := range texts {
+		for range 5 {
+			e.watched(8, func(ctx context.Context, i int) error { // idle connections
+				return pgAskErr(cachedpgx.WithRefresh(ctx), e.db, texts[i%2])
+			})
+			e.terminate("true")
+			if err := pgAskErr(cachedpgx.WithRefresh(e.ctx), e.db, text); err != nil {
+				t.Errorf("%s: %v", text, err)
+			}
+		}
+	}
 }

@@ -62,12 +62,6 @@ func (w *pgWire) parsed(text string) int {
 	return w.mu.parsed[text]
 }
 
-func (w *pgWire) dials() int {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.mu.dials
-}
-
 func (w *pgWire) open() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
