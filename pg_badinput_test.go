@@ -16,7 +16,7 @@ import (
 )
 
 // pgUnencodable is a type that pgx can't send.
-type pgUnencodable chan int
+type pgUnencodable struct{ C chan int }
 
 // TestPGBadInput gives what nobody should to both drivers: the same error, no
 // panic, nothing kept, and the connection still usable.
