@@ -46,10 +46,14 @@ func (s *scanner) hint(comment string) bool {
 		comment = comment[2 : len(comment)-2]
 	}
 	comment = strings.TrimSpace(comment)
-	if !strings.HasPrefix(comment, hintMark) {
+	if len(comment) < len(hintMark) || !strings.EqualFold(comment[:len(hintMark)], hintMark) {
 		return false
 	}
 	h := &s.st.Hint
+	if !strings.HasPrefix(comment, hintMark) {
+		h.Malformed = append(h.Malformed, comment) // nearly ours: say so
+		return true
+	}
 	items := strings.Fields(comment[len(hintMark):])
 	if len(items) == 0 {
 		h.Malformed = append(h.Malformed, comment)

@@ -749,3 +749,12 @@ func BenchmarkScan(b *testing.B) {
 		})
 	})
 }
+
+// A hint that is spelled in capitals is no hint, and is said to be none.
+func TestHintInCapitals(t *testing.T) {
+	for _, text := range []string{"/* CachedPGX: off */ SELECT a FROM t", "SELECT a FROM t -- CACHEDPGX: ttl=5s"} {
+		if h := Scan(text).Hint; h.Set || h.Off || h.TTL != 0 || len(h.Malformed) != 1 {
+			t.Errorf("%s: %+v", text, h)
+		}
+	}
+}
