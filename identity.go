@@ -103,10 +103,10 @@ func (o *origin) adopt(id identity, pid uint32) *scope {
 	old := o.current.Swap(s)
 	if old != nil && old != s {
 		if now := time.Now(); now.Sub(o.scopes.since) > scopeWindow {
-			o.scopes.since, o.scopes.changes, o.scopes.unstable = now, 0, false
+			o.scopes.since, o.scopes.changes = now, 0
+			o.differ.Store(false)
 		}
-		if o.scopes.changes++; o.scopes.changes > mostScopeChanges && !o.scopes.unstable {
-			o.scopes.unstable = true
+		if o.scopes.changes++; o.scopes.changes > mostScopeChanges && o.differ.CompareAndSwap(false, true) {
 			o.log.Warn("cachedpgx: server connections differ in role, database or settings from one another, so nothing is cached: set the same for each, or open a handle for each")
 		}
 	}
@@ -128,7 +128,10 @@ func (o *origin) silent() bool { return !o.worthAsking() }
 
 // unstable says whether connections keep differing from one another.
 func (o *origin) unstable() bool {
+	if !o.differ.Load() {
+		return false
+	}
 	o.scopes.Lock()
 	defer o.scopes.Unlock()
-	return o.scopes.unstable && time.Since(o.scopes.since) <= scopeWindow
+	return time.Since(o.scopes.since) <= scopeWindow
 }

@@ -36,14 +36,14 @@ type origin struct {
 
 	// The scope of the youngest connection. Hits are served under it.
 	current atomic.Pointer[scope]
+	differ  atomic.Bool // connections have taken turns with their scopes of late
 	scopes  struct {
 		sync.Mutex
-		byText   map[string]*scope
-		lastID   uint64
-		changes  int // of current, since the window began
-		since    time.Time
-		unstable bool
-		asked    time.Time // when a server last didn't say who it is
+		byText  map[string]*scope
+		lastID  uint64
+		changes int // of current, since the window began
+		since   time.Time
+		asked   time.Time // when a server last didn't say who it is
 	}
 
 	dialled atomic.Uint64 // counts connections
