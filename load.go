@@ -33,7 +33,11 @@ func (c *Cache) load(ctx context.Context, a *admission, q ask) (loaded, error) {
 	if err := c.enter(ctx); err != nil {
 		return loaded{}, err
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
+	// A context that can't end spares pgx a goroutine that watches it.
+	cancel := func(error) {}
+	if ctx.Done() != nil || c.cfg.LoadTimeout > 0 {
+		ctx, cancel = context.WithCancelCause(ctx)
+	}
 	var timeout *time.Timer
 	if d := c.cfg.LoadTimeout; d > 0 {
 		timeout = time.AfterFunc(d, func() { cancel(&loadTimeoutError{d}) })

@@ -160,6 +160,9 @@ func (s *pgxServer) loadOnce(ctx context.Context, q loadQuery) (loaded, error) {
 	q.shape.Store(shape)
 	b := shape.NewBuilder(q.limits)
 	storable := s.maps.Decodable(pc.TypeMap(), rows.FieldDescriptions())
+	if storable {
+		b.Decode(s.maps) // while the server works on the next rows
+	}
 	for ; more; more = rows.Next() {
 		if !storable || !b.Append(rows.RawValues()) {
 			reason := reasonTooBig
