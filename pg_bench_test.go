@@ -3,7 +3,9 @@ package cachedpgx_test
 import (
 	"context"
 	"database/sql"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/cachedpgx/cachedpgx"
 	"github.com/cachedpgx/cachedpgx/internal/pgtest"
@@ -15,25 +17,91 @@ const (
 	pgBenchWrite = "UPDATE bench SET stock = stock + 1 WHERE id = $1"
 )
 
-// BenchmarkPG times one goroutine against a server on a unix socket, where it
-// can be had. Compare the subjects of one run, by their medians over -count.
-func BenchmarkPG(b *testing.B) {
+// pgBench gives both drivers' handles to one table, over a unix socket where
+// one can be had.
+func pgBench(b *testing.B) (plain, cached *sql.DB) {
+	b.Helper()
 	base := pgtest.NewDatabase(b)
 	dsn := base.SocketDSN
 	if dsn == "" {
 		dsn = base.DSN
 	}
-	plain, cached := pgOpen(b, "pgx", dsn), pgOpen(b, "cachedpgx", pgWith(b, dsn, "cache_ttl", "1h"))
-	ctx := b.Context() // it can end
+	plain, cached = pgOpen(b, "pgx", dsn), pgOpen(b, "cachedpgx", pgWith(b, dsn, "cache_ttl", "1h"))
 	for _, text := range []string{
 		"CREATE TABLE bench (id int PRIMARY KEY, name text, price float8, stock int)",
 		"INSERT INTO bench SELECT g, 'product ' || g, g * 1.5, g FROM generate_series(1, 1000) g",
 		"ANALYZE bench",
 	} {
-		if _, err := cached.ExecContext(ctx, text); err != nil {
+		if _, err := cached.ExecContext(b.Context(), text); err != nil {
 			b.Fatal(err)
 		}
 	}
+	return plain, cached
+}
+
+func pgBenchQuery(b *testing.B, ctx context.Context, db *sql.DB, text string, arg int) {
+	rows, err := db.QueryContext(ctx, text, arg)
+	if err != nil {
+		b.Fatal(err)
+	}
+	var id, stock int
+	var name string
+	var price float64
+	for rows.Next() {
+		if err := rows.Scan(&id, &name, &price, &stock); err != nil {
+			b.Fatal(err)
+		}
+	}
+	if err := rows.Err(); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// BenchmarkPGBeside runs pgx and cachedpgx in turns and reports the ratio of
+// their median times, so that what else the machine does falls on both.
+func BenchmarkPGBeside(b *testing.B) {
+	plain, cached := pgBench(b)
+	ctx, background := b.Context(), context.Background()
+	refresh := cachedpgx.WithRefresh
+	for _, s := range []struct {
+		name       string
+		pgx, other func(b *testing.B)
+	}{
+		{"miss, 1 row", func(b *testing.B) { pgBenchQuery(b, background, plain, pgBenchRead, 7) },
+			func(b *testing.B) { pgBenchQuery(b, refresh(background), cached, pgBenchRead, 7) }},
+		{"miss, 1 row, cancellable", func(b *testing.B) { pgBenchQuery(b, ctx, plain, pgBenchRead, 7) },
+			func(b *testing.B) { pgBenchQuery(b, refresh(ctx), cached, pgBenchRead, 7) }},
+		{"miss, 1000 rows", func(b *testing.B) { pgBenchQuery(b, background, plain, pgBenchList, 1000) },
+			func(b *testing.B) { pgBenchQuery(b, refresh(background), cached, pgBenchList, 1000) }},
+		{"write", func(b *testing.B) { pgBenchExec(b, plain, 7) }, func(b *testing.B) { pgBenchExec(b, cached, 8) }},
+	} {
+		b.Run(s.name, func(b *testing.B) {
+			var one, other []time.Duration
+			for b.Loop() {
+				start := time.Now()
+				s.pgx(b)
+				between := time.Now()
+				s.other(b)
+				one, other = append(one, between.Sub(start)), append(other, time.Since(between))
+			}
+			slices.Sort(one)
+			slices.Sort(other)
+			b.ReportMetric(float64(other[len(other)/2])/float64(one[len(one)/2]), "×pgx")
+		})
+	}
+}
+
+func pgBenchExec(b *testing.B, db *sql.DB, arg int) {
+	if _, err := db.ExecContext(context.Background(), pgBenchWrite, arg); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// BenchmarkPG times one goroutine. Compare the subjects of one run, by their
+// medians over -count.
+func BenchmarkPG(b *testing.B) {
+	plain, cached := pgBench(b)
+	ctx := b.Context() // it can end
 	background := context.Background()
 	for _, s := range []struct {
 		name string
@@ -57,21 +125,7 @@ func BenchmarkPG(b *testing.B) {
 		b.Run(s.name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				rows, err := s.db.QueryContext(s.ctx, s.text, s.arg)
-				if err != nil {
-					b.Fatal(err)
-				}
-				var id, stock int
-				var name string
-				var price float64
-				for rows.Next() {
-					if err := rows.Scan(&id, &name, &price, &stock); err != nil {
-						b.Fatal(err)
-					}
-				}
-				if err := rows.Err(); err != nil {
-					b.Fatal(err)
-				}
+				pgBenchQuery(b, s.ctx, s.db, s.text, s.arg)
 			}
 		})
 	}
@@ -79,9 +133,7 @@ func BenchmarkPG(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := db.ExecContext(background, pgBenchWrite, 7); err != nil {
-					b.Fatal(err)
-				}
+				pgBenchExec(b, db, 7)
 			}
 		})
 	}
