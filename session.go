@@ -97,13 +97,9 @@ func (c *Conn) proveHere(ctx context.Context, st *statement, q ask) proof {
 	if at, ok := c.proven[st]; ok && c.cache.now()-at < instant(c.cache.cfg.CatalogTTL) {
 		return harmless
 	}
-	var params []uint32
-	if st.scan.Params > 0 {
-		sd, err := pc.Prepare(ctx, "", q.text, nil)
-		if err != nil {
-			return unproven
-		}
-		params = sd.ParamOIDs
+	params, err := paramTypes(ctx, pc, st, q.text)
+	if err != nil {
+		return unproven
 	}
 	if v, err := catalog.Judge(ctx, pc, st.scan, params); err == nil && v.Harmless {
 		if c.proven == nil {
@@ -221,12 +217,7 @@ const (
 // known begins a quarantine, before this returns.
 func (c *Conn) dropLost(out outcome) {
 	p := c.pin
-	switch c.dirty {
-	case dirtFunctions:
-		c.cache.unknownRan()
-	case dirtCatalog:
-		c.cache.altered()
-	}
+	c.voidCatalog()
 	if c.dirty != dirtNone {
 		if out == outcomeUnknown {
 			c.cache.doubt(p.lost(), p.scope())
@@ -251,15 +242,22 @@ func (c *Conn) moveDirt() {
 
 // moveNow moves the ledger for what has run, and leaves that noted.
 func (c *Conn) moveNow() {
-	switch c.dirty {
-	case dirtNone:
+	if c.dirty == dirtNone {
 		return
+	}
+	c.voidCatalog()
+	c.cache.moved(c.pin.scope())
+}
+
+// voidCatalog voids what is known of the catalog, as far as what has run calls
+// for it.
+func (c *Conn) voidCatalog() {
+	switch c.dirty {
 	case dirtFunctions:
 		c.cache.unknownRan()
 	case dirtCatalog:
 		c.cache.altered()
 	}
-	c.cache.moved(c.pin.scope())
 }
 
 // provePending asks the catalog about the reads of a transaction that is over.

@@ -152,13 +152,11 @@ func (c *Cache) judgeOn(ctx context.Context, p *pin, st *statement, text string)
 		return nil, errors.Join(errNotIdentified, err)
 	}
 	j := &judgement{scope: s.id, generation: c.statements.generation.Load(), at: c.now()}
-	if st.scan.Params > 0 {
-		sd, err := pc.Prepare(ctx, "", text, nil)
-		if err != nil {
-			return c.refused(st, j, err)
-		}
-		j.params = sd.ParamOIDs
+	params, err := paramTypes(ctx, pc, st, text)
+	if err != nil {
+		return c.refused(st, j, err)
 	}
+	j.params = params
 	v, err := catalog.Judge(ctx, pc, st.scan, j.params)
 	if err != nil {
 		return nil, err
@@ -166,6 +164,19 @@ func (c *Cache) judgeOn(ctx context.Context, p *pin, st *statement, text string)
 	j.Verdict = v
 	st.verdict.Store(j)
 	return j, nil
+}
+
+// paramTypes asks the server for the types of a text's parameters; nil, and no
+// question, where it has none.
+func paramTypes(ctx context.Context, pc *pgconn.PgConn, st *statement, text string) ([]uint32, error) {
+	if st.scan.Params == 0 {
+		return nil, nil
+	}
+	sd, err := pc.Prepare(ctx, "", text, nil)
+	if err != nil {
+		return nil, err
+	}
+	return sd.ParamOIDs, nil
 }
 
 // refused is the judgement of a text that the server won't have: not cached,
