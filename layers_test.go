@@ -50,6 +50,7 @@ var fileRanks = map[string]int{
 	"server_sql.go": 2,
 
 	"cache.go":     3,
+	"explain.go":   3,
 	"admission.go": 3,
 	"load.go":      3,
 	"doubt.go":     3,

@@ -80,6 +80,29 @@ type Call struct {
 	Args int
 }
 
+// Operand says what a cast is applied to, as far as the text shows it. The zero
+// value is the widest.
+type Operand uint8
+
+// The operands.
+const (
+	OperandOther   Operand = iota // an expression, a subquery, or a type that values are read into: column definitions, RETURNING of JSON
+	OperandLiteral                // a literal, or NULL: what is in it has been looked at
+	OperandParam                  // $n
+	OperandColumn                 // a name, or a.b: Of is the column, its schema the qualifier
+	OperandCall                   // f(…), or AT TIME ZONE as a call of timezone: Of is the function
+	OperandCast                   // x::a in x::a::b: Of is the type a
+)
+
+// Cast is a conversion to a type that the text names: x::t, CAST(x AS t),
+// t '…', and what else reads values into a named type. Parentheses around the
+// operand don't count.
+type Cast struct {
+	Type Name // of the elements, where it is an array
+	Over Operand
+	Of   Name
+}
+
 // Statement is what Scan found. It is immutable and may be shared.
 type Statement struct {
 	Class  Class
@@ -110,6 +133,8 @@ type Statement struct {
 	Attributes []string // last parts of a.b and (a).b, which call functions in attribute notation
 	Operators  []string // named, and implied by IN, BETWEEN, LIKE, ORDER BY, DISTINCT, USING, CASE x WHEN …
 	Types      []Name   // in casts and typed literals
+	Casts      []Cast   // the same with what is cast
+	Aliases    []string // every name that AS, a column list or a definition gives to a column, a table or an expression
 
 	// Features are what the text uses beyond plain columns, parameters,
 	// literals, operators, boolean logic, CASE, IN, BETWEEN, LIKE, IS NULL, IS
@@ -133,6 +158,8 @@ type Hint struct {
 	Set       bool          // a well-formed hint was there
 	Off       bool          // off: neither served nor stored
 	TTL       time.Duration // ttl=5s; 0 where unset
+	Stale     time.Duration // stale=1s; 0 where unset
+	Tags      []string      // tag=home, each once
 	Malformed []string      // hints not understood, and so ignored
 }
 
