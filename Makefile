@@ -1,4 +1,5 @@
 # make test    all modules' tests, on Go 1.26 and 1.27
+# make test-versions  what asks the server, on PostgreSQL 13, 15, 17 and 18
 # make demo    the demo; make demo DSN=… on a server of yours
 # make fuzz    each fuzz target for FUZZTIME
 # make lint    gofmt, vet, staticcheck, go mod tidy
@@ -36,7 +37,7 @@ for module in $(MODULES); do \
 done
 endef
 
-.PHONY: test test-modules test-127
+.PHONY: test test-modules test-127 test-versions
 test: export CACHEDPGX_TEST_SKIPS := $(BUILD)/skips
 test:
 	@mkdir -p $(BUILD); rm -f $(BUILD)/skips
@@ -54,6 +55,12 @@ test-127:
 		echo "== $$module: GOTOOLCHAIN=$(GO127) $(TEST) ./..."; \
 		(cd $$module && $(alone) GOTOOLCHAIN=$(GO127) $(TEST) ./...) || exit 1; \
 	done
+
+# VERSIONS="13 18" selects.
+test-versions: export VERSIONS := $(VERSIONS)
+test-versions: export TESTFLAGS := $(TESTFLAGS)
+test-versions:
+	@.ci/versions
 
 # What go run ./cmd/cachedpgx demo does, without go run between Ctrl-C and the
 # demo. A DSN given to make is in the recipe's environment, quoting and all.
