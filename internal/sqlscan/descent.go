@@ -129,11 +129,11 @@ func (s *scanner) takeName(allowed int) string {
 	return name
 }
 
-// nameList reads names between parentheses, which don't matter.
+// nameList reads names between parentheses that the text gives to columns.
 func (s *scanner) nameList() {
 	s.expectKind(kindOpen)
 	for {
-		s.skipName(columnID)
+		s.alsoNamed(columnID)
 		if !s.acceptKind(kindComma) {
 			break
 		}
@@ -169,5 +169,43 @@ func (s *scanner) sorts() {
 // special notes a call by special syntax.
 func (s *scanner) special(name string, args int) {
 	s.feature(FeatureSpecialCall)
-	s.functions.add(Call{Name{"pg_catalog", name}, args})
+	s.called(Name{"pg_catalog", name}, args)
+}
+
+// called notes a call whose arguments have been read.
+func (s *scanner) called(n Name, args int) {
+	s.functions.add(Call{n, args})
+	s.lastCall = n
+}
+
+// value is what an expression is to a cast over it. A column's name is read only
+// where there is a cast.
+type value struct {
+	is Operand
+	of Name
+	at int32 // the last part of a column's name
+}
+
+// timezone is what AT TIME ZONE calls.
+var timezone = value{is: OperandCall, of: Name{"pg_catalog", "timezone"}}
+
+// cast notes a conversion, and gives what it is to a cast over it.
+func (s *scanner) cast(to Name, v value) value {
+	if v.is == OperandColumn {
+		v.of.Name = s.name(int(v.at))
+		if v.at > 0 && s.toks[v.at-1].kind == kindDot {
+			v.of.Schema = s.name(int(v.at) - 2)
+		}
+	}
+	if s.failed == failedNot {
+		s.casts.add(Cast{to, v.is, v.of})
+	}
+	return value{is: OperandCast, of: to}
+}
+
+// castBehind reads :: and the type, behind an operand.
+func (s *scanner) castBehind(e *reading) {
+	s.pos++
+	s.feature(FeatureCast)
+	e.last = s.cast(s.typeName(), e.last)
 }

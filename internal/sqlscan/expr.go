@@ -1,21 +1,42 @@
 package sqlscan
 
-// expr reads an expression. It knows no precedence, which decides none of what
-// is collected: an expression is operands with operators between them, before
-// them and behind them.
-func (s *scanner) expr() {
+// expr reads an expression, and says what it is to a cast. It knows no
+// precedence, which decides none of what is collected: an expression is operands
+// with operators between them, before them and behind them. Casts alone bind
+// tighter than all of these: to the operand before them.
+func (s *scanner) expr() value {
 	if !s.enter() {
-		return
+		return value{}
 	}
-	pattern := false // LIKE or its kin was there: ESCAPE may follow
+	var e reading
 	for {
-		s.prefix()
-		s.operand()
-		if !s.suffix(&pattern) {
+		e.operators = s.prefix() || e.operators
+		e.last = s.operand()
+		if !s.suffix(&e) {
 			break
 		}
 	}
 	s.leave()
+	return e.value()
+}
+
+// reading is how far an expression has been read.
+type reading struct {
+	last      value // the last operand, with the casts behind it
+	pattern   bool  // LIKE or its kin was there: ESCAPE may follow
+	zones     bool  // AT TIME ZONE stands between operands
+	operators bool  // and so does something else, or before them
+}
+
+// value says what the whole expression is to a cast.
+func (e *reading) value() value {
+	switch {
+	case e.operators:
+		return value{}
+	case e.zones:
+		return timezone
+	}
+	return e.last
 }
 
 func (s *scanner) exprList() {
@@ -32,8 +53,9 @@ func (s *scanner) exprs() int {
 	}
 }
 
-func (s *scanner) prefix() {
-	for {
+// prefix reads the operators before an operand, and says whether there are any.
+func (s *scanner) prefix() bool {
+	for any := false; ; any = true {
 		t := &s.toks[s.pos]
 		switch {
 		case t.kind == kindOperator:
@@ -43,7 +65,7 @@ func (s *scanner) prefix() {
 		case t.kw == kwOperator && s.after(1).kind == kindOpen:
 			s.anyOperator()
 		default:
-			return
+			return any
 		}
 	}
 }
@@ -82,24 +104,26 @@ func (s *scanner) anyOperator() {
 
 // suffix reads what may follow an operand, and says whether another operand
 // must come.
-func (s *scanner) suffix(pattern *bool) bool {
+func (s *scanner) suffix(e *reading) bool {
 	for {
 		t := &s.toks[s.pos]
 		switch t.kind {
 		case kindOperator:
 			s.takeOperator()
+			e.operators = true
 			if !s.quantified() {
 				return true
 			}
+			e.last = value{}
 		case kindCast:
-			s.pos++
-			s.feature(FeatureCast)
-			s.typeName()
+			s.castBehind(e)
 		case kindBracketOpen:
 			s.subscript()
+			e.last = value{}
 		case kindDot:
 			// Behind a parenthesis or a subscript.
 			s.pos++
+			e.last = value{}
 			if s.acceptOp('*') {
 				s.feature(FeatureWholeRow)
 				continue
@@ -110,7 +134,7 @@ func (s *scanner) suffix(pattern *bool) bool {
 			if t.kw == 0 {
 				return false
 			}
-			switch s.keywordSuffix(t.kw, pattern) {
+			switch s.keywordSuffix(t.kw, e) {
 			case suffixEnds:
 				return false
 			case suffixOperand:
@@ -132,7 +156,39 @@ const (
 	suffixDone
 )
 
-func (s *scanner) keywordSuffix(kw keyword, pattern *bool) wordSuffix {
+func (s *scanner) keywordSuffix(kw keyword, e *reading) wordSuffix {
+	if kw == kwAt {
+		return s.atZone(e)
+	}
+	w := s.wordOperator(kw, e)
+	if w != suffixEnds {
+		e.operators, e.last = true, value{}
+	}
+	return w
+}
+
+// atZone reads AT TIME ZONE and AT LOCAL.
+func (s *scanner) atZone(e *reading) wordSuffix {
+	switch s.after(1).kw {
+	case kwTime:
+		s.pos += 2
+		s.expect(kwZone)
+		s.feature(FeatureAtTimeZone)
+		s.functions.add(Call{timezone.of, 2})
+		e.zones = true
+		return suffixOperand
+	case kwLocal:
+		s.pos += 2
+		s.feature(FeatureAtTimeZone)
+		s.functions.add(Call{timezone.of, 1})
+		e.last = timezone
+		return suffixDone
+	}
+	return suffixEnds
+}
+
+// wordOperator reads every other operator that is a word.
+func (s *scanner) wordOperator(kw keyword, e *reading) wordSuffix {
 	not := kw == kwNot
 	if not {
 		kw = s.after(1).kw
@@ -148,14 +204,17 @@ func (s *scanner) keywordSuffix(kw keyword, pattern *bool) wordSuffix {
 		if not {
 			s.pos++
 		}
-		return s.match(kw, not, pattern)
+		if kw == kwSimilar && s.after(1).kw != kwTo {
+			return suffixEnds // SUBSTRING's
+		}
+		return s.match(kw, not, e)
 	}
 	if not {
 		return suffixEnds
 	}
 	switch kw {
 	case kwEscape:
-		if !*pattern {
+		if !e.pattern {
 			return suffixEnds
 		}
 		s.pos++
@@ -187,26 +246,12 @@ func (s *scanner) keywordSuffix(kw keyword, pattern *bool) wordSuffix {
 		s.feature(FeatureCollate)
 		s.qualified(columnID)
 		return suffixDone
-	case kwAt:
-		switch s.after(1).kw {
-		case kwTime:
-			s.pos += 2
-			s.expect(kwZone)
-			s.feature(FeatureAtTimeZone)
-			s.functions.add(Call{Name{"pg_catalog", "timezone"}, 2})
-			return suffixOperand
-		case kwLocal:
-			s.pos += 2
-			s.feature(FeatureAtTimeZone)
-			s.functions.add(Call{Name{"pg_catalog", "timezone"}, 1})
-			return suffixDone
-		}
 	}
 	return suffixEnds
 }
 
 // match reads IN, LIKE, SIMILAR TO or BETWEEN, and notes their operators.
-func (s *scanner) match(kw keyword, not bool, pattern *bool) wordSuffix {
+func (s *scanner) match(kw keyword, not bool, e *reading) wordSuffix {
 	s.pos++
 	switch kw {
 	case kwIn:
@@ -255,7 +300,7 @@ func (s *scanner) match(kw keyword, not bool, pattern *bool) wordSuffix {
 			s.operator("~")
 		}
 	}
-	*pattern = true
+	e.pattern = true
 	if kw != kwSimilar && s.quantified() {
 		return suffixDone
 	}
@@ -331,15 +376,20 @@ func (s *scanner) subscript() {
 	s.expectKind(kindBracketClose)
 }
 
-// paren reads a query or expressions in parentheses.
-func (s *scanner) paren() {
+// paren reads a query or expressions in parentheses. One expression is to a cast
+// what it is without them.
+func (s *scanner) paren() value {
 	if s.kind() == kindOpen && s.isQuery(s.pos) {
 		s.subquery()
-		return
+		return value{}
 	}
 	s.expectKind(kindOpen)
-	if s.exprs() > 1 {
+	v := s.expr()
+	if s.acceptKind(kindComma) {
+		s.exprs()
 		s.feature(FeatureRow)
+		v = value{}
 	}
 	s.expectKind(kindClose)
+	return v
 }

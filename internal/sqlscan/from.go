@@ -1,5 +1,7 @@
 package sqlscan
 
+import "slices"
+
 // fromList reads what follows FROM, or USING in a DELETE.
 func (s *scanner) fromList() {
 	for {
@@ -47,7 +49,7 @@ func (s *scanner) joins() {
 			s.operator("=")
 			s.nameList()
 			if s.accept(kwAs) {
-				s.skipName(columnID)
+				s.fromNamed(s.alsoNamed(columnID))
 			}
 		default:
 			return
@@ -80,25 +82,20 @@ func (s *scanner) fromItem() {
 			s.joins()
 			s.expectKind(kindClose)
 		}
-		s.alias(false)
+		s.alias(false, "")
 	case kw == kwLateral:
 		s.pos++
 		s.feature(FeatureLateral)
 		if s.kind() == kindOpen && s.isQuery(s.pos) {
 			s.subquery()
-			s.alias(false)
+			s.alias(false, "")
 		} else {
 			s.fromFunction()
 		}
-	case kw == kwOnly:
-		s.relation()
-		s.alias(false)
-		s.sample()
-	case s.isFromFunction():
+	case kw != kwOnly && s.isFromFunction():
 		s.fromFunction()
 	default:
-		s.relation()
-		s.alias(false)
+		s.alias(false, s.relation())
 		s.sample()
 	}
 	s.leave()
@@ -106,18 +103,15 @@ func (s *scanner) fromItem() {
 
 // relation reads a relation's name, with ONLY or a star, and notes it unless a
 // common table expression hides it.
-func (s *scanner) relation() {
+func (s *scanner) relation() string {
 	n, qualified := s.relationName()
-	if !qualified {
-		for i := len(s.ctes) - 1; i >= 0; i-- {
-			if s.ctes[i] == n.Name {
-				return
-			}
-		}
+	if !qualified && slices.Contains(s.ctes, n.Name) {
+		return n.Name
 	}
 	if s.failed == failedNot {
 		s.relations.add(n)
 	}
+	return n.Name
 }
 
 func (s *scanner) relationName() (n Name, qualified bool) {
@@ -181,6 +175,7 @@ func (s *scanner) isFromFunction() bool {
 // fromFunction reads a function in FROM with what follows it.
 func (s *scanner) fromFunction() {
 	s.feature(FeatureFromFunction)
+	name := ""
 	switch kw := s.kw(); {
 	case kw == kwRows && s.after(1).kw == kwFrom:
 		s.pos += 2
@@ -198,45 +193,57 @@ func (s *scanner) fromFunction() {
 	case kw == kwXmltable && s.after(1).kind == kindOpen:
 		s.feature(FeatureXML)
 		s.tableConstructor(kw)
-		s.alias(false)
+		s.alias(false, keywordNames[kw])
 		return
 	case kw == kwJsonTable && s.after(1).kind == kindOpen:
 		s.feature(FeatureJSON)
 		s.tableConstructor(kw)
-		s.alias(false)
+		s.alias(false, keywordNames[kw])
 		return
 	default:
-		s.tableFunction()
+		name = s.tableFunction()
 	}
 	if s.kw() == kwWith && s.after(1).kw == kwOrdinality {
 		s.pos += 2
 		s.feature(FeatureOrdinality)
+		s.aliases.add(keywordNames[kwOrdinality])
 	}
-	s.alias(true)
+	s.alias(true, name)
 }
 
-// tableFunction reads one call.
-func (s *scanner) tableFunction() {
-	switch categories[s.kw()] {
+// tableFunction reads one call, and gives the name that its column gets.
+func (s *scanner) tableFunction() (name string) {
+	switch kw := s.kw(); categories[kw] {
 	case catNone, catUnreserved, catTypeOrFunction:
-		if s.kw() == kwCurrentSchema || s.kw() == kwCollation {
-			s.operand()
-			return
+		if kw == kwCurrentSchema || kw == kwCollation {
+			name = s.columnName(s.operand())
+			break
 		}
 		n := s.qualified(typeOrFun)
 		s.call(n)
+		name = n.Name
 	case catColumn:
 		if s.after(1).kind == kindDot {
-			s.call(s.qualified(columnID))
-			return
+			n := s.qualified(columnID)
+			s.call(n)
+			name = n.Name
+			break
 		}
 		// No window and no FILTER may follow here: an alias of that name may.
-		if !s.specialCall(s.kw()) {
+		v, ok := s.specialCall(kw)
+		if !ok {
 			s.fail()
+			break
 		}
+		name = s.columnName(v)
 	default:
-		s.keywordOperand(s.kw())
+		name = s.columnName(s.keywordOperand(kw))
 	}
+	if name == "" {
+		return ""
+	}
+	s.aliases.add(name)
+	return name
 }
 
 // tableConstructor reads XMLTABLE or JSON_TABLE.
@@ -262,7 +269,7 @@ func (s *scanner) tableConstructor(kw keyword) {
 			}
 		case k == kwAs:
 			s.pos++
-			s.skipName(anyLabel)
+			s.alsoNamed(anyLabel)
 		case k == kwPassing:
 			s.pos++
 			if s.kw() == kwBy {
@@ -282,17 +289,19 @@ func (s *scanner) tableConstructor(kw keyword) {
 }
 
 // alias reads [AS] a [(b, c)]; behind a function also [AS] a (b int, c text),
-// and AS (b int, c text).
-func (s *scanner) alias(function bool) {
+// and AS (b int, c text). Without one the entry has a name of its own, or none.
+func (s *scanner) alias(function bool, own string) {
 	if s.accept(kwAs) {
 		if function && s.kind() == kindOpen {
+			s.fromNamed(own)
 			s.columnDefinitions()
 			return
 		}
 	} else if !s.isName(s.pos, columnID) {
+		s.fromNamed(own)
 		return
 	}
-	s.skipName(columnID)
+	s.fromNamed(s.alsoNamed(columnID))
 	if s.kind() != kindOpen {
 		return
 	}
@@ -310,8 +319,8 @@ func (s *scanner) columnDefinitions() {
 	s.feature(FeatureColumnDefinitions)
 	s.expectKind(kindOpen)
 	for {
-		s.skipName(columnID)
-		s.typeName()
+		s.alsoNamed(columnID)
+		s.cast(s.typeName(), value{})
 		if s.accept(kwCollate) {
 			s.feature(FeatureCollate)
 			s.qualified(columnID)

@@ -1,6 +1,7 @@
 package sqlscan
 
 import (
+	"slices"
 	"strings"
 	"time"
 )
@@ -40,13 +41,8 @@ const hintMark = "cachedpgx:"
 // hint reads a comment. It says whether the comment means us; what in it is not
 // understood is listed and ignored, the rest holds.
 func (s *scanner) hint(comment string) bool {
-	if comment[0] == '-' {
-		comment = comment[2:]
-	} else {
-		comment = comment[2 : len(comment)-2]
-	}
-	comment = strings.TrimSpace(comment)
-	if len(comment) < len(hintMark) || !strings.EqualFold(comment[:len(hintMark)], hintMark) {
+	comment = hintBody(comment)
+	if comment == "" {
 		return false
 	}
 	h := &s.st.Hint
@@ -66,6 +62,21 @@ func (s *scanner) hint(comment string) bool {
 	return true
 }
 
+// hintBody gives what a comment that means us says, in whatever case it calls us;
+// "" if it means somebody else.
+func hintBody(comment string) string {
+	if comment[0] == '-' {
+		comment = comment[2:]
+	} else {
+		comment = comment[2 : len(comment)-2]
+	}
+	comment = strings.TrimSpace(comment)
+	if len(comment) < len(hintMark) || !strings.EqualFold(comment[:len(hintMark)], hintMark) {
+		return ""
+	}
+	return comment
+}
+
 // item reads one wish, and says whether it was understood.
 func (h *Hint) item(item string) bool {
 	key, value, assigned := strings.Cut(item, "=")
@@ -76,14 +87,43 @@ func (h *Hint) item(item string) bool {
 		}
 		h.Off = true
 	case "ttl":
-		d, err := time.ParseDuration(value)
-		if err != nil || d <= 0 || h.TTL != 0 {
-			return false // one that is given twice says nothing certain
+		if !setDuration(&h.TTL, value) {
+			return false
 		}
-		h.TTL = d
+	case "stale":
+		if !setDuration(&h.Stale, value) {
+			return false
+		}
+	case "tag":
+		if !isTag(value) {
+			return false
+		}
+		if !slices.Contains(h.Tags, value) {
+			h.Tags = append(h.Tags, value)
+		}
 	default:
 		return false
 	}
 	h.Set = true
 	return true
+}
+
+// setDuration reads a time. One that is given twice says nothing certain.
+func setDuration(to *time.Duration, value string) bool {
+	d, err := time.ParseDuration(value)
+	if err != nil || d <= 0 || *to != 0 {
+		return false
+	}
+	*to = d
+	return true
+}
+
+// isTag says whether a tag may be spelled so.
+func isTag(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; bytes[c]&(byteIdentCont|byteDigit) == 0 && !strings.ContainsRune("-.:/", rune(c)) || c == '$' || c >= 0x80 {
+			return false
+		}
+	}
+	return s != ""
 }

@@ -1,30 +1,41 @@
 package sqlscan
 
-// operand reads one operand, without what follows it.
-func (s *scanner) operand() {
+// operand reads one operand, without what follows it, and says what it is to a
+// cast.
+func (s *scanner) operand() value {
 	t := &s.toks[s.pos]
 	switch t.kind {
-	case kindString, kindEscape, kindDollar, kindBits, kindNumber, kindParam:
+	case kindString, kindEscape, kindDollar, kindBits, kindNumber:
 		s.pos++
+		return value{is: OperandLiteral}
+	case kindParam:
+		s.pos++
+		return value{is: OperandParam}
 	case kindUnicode:
 		s.textLiteral()
+		return value{is: OperandLiteral}
 	case kindNational:
 		s.pos++
-		s.feature(FeatureTypedLiteral)
-		s.types.add(Name{"pg_catalog", "bpchar"})
+		return s.typed(Name{"pg_catalog", "bpchar"})
 	case kindOpen:
-		s.paren()
+		return s.paren()
 	case kindQuoted, kindUnicodeQuoted:
-		s.nameOperand()
+		return s.nameOperand()
 	case kindIdent:
 		if t.kw == 0 {
-			s.nameOperand()
-		} else {
-			s.keywordOperand(t.kw)
+			return s.nameOperand()
 		}
-	default:
-		s.fail()
+		return s.keywordOperand(t.kw)
 	}
+	s.fail()
+	return value{}
+}
+
+// typed notes a literal of a type that the text names.
+func (s *scanner) typed(n Name) value {
+	s.feature(FeatureTypedLiteral)
+	s.types.add(n)
+	return s.cast(n, value{is: OperandLiteral})
 }
 
 // isTextLiteral says whether the token at i is a literal that may follow a
@@ -56,23 +67,26 @@ func (s *scanner) textLiteral() {
 	s.pos++
 }
 
-func (s *scanner) keywordOperand(kw keyword) {
+func (s *scanner) keywordOperand(kw keyword) value {
 	switch kw {
-	case kwNull, kwTrue, kwFalse, kwDefault:
+	case kwNull, kwTrue, kwFalse:
 		s.pos++
-		return
+		return value{is: OperandLiteral}
+	case kwDefault, kwCurrentDate, kwCurrentUser, kwUser, kwSessionUser, kwCurrentRole, kwCurrentCatalog, kwSystemUser:
+		s.pos++
+		return value{}
 	case kwCase:
 		s.caseOperand()
-		return
+		return value{}
 	case kwCast:
 		s.pos++
 		s.feature(FeatureCast)
 		s.expectKind(kindOpen)
-		s.expr()
+		v := s.expr()
 		s.expect(kwAs)
-		s.typeName()
+		v = s.cast(s.typeName(), v)
 		s.expectKind(kindClose)
-		return
+		return v
 	case kwArray:
 		s.pos++
 		s.feature(FeatureArray)
@@ -81,77 +95,75 @@ func (s *scanner) keywordOperand(kw keyword) {
 		} else {
 			s.arrayElements()
 		}
-		return
-	case kwCurrentDate, kwCurrentUser, kwUser, kwSessionUser, kwCurrentRole, kwCurrentCatalog, kwSystemUser:
-		s.pos++
-		return
+		return value{}
 	case kwCurrentTime, kwCurrentTimestamp, kwLocaltime, kwLocaltimestamp:
 		s.pos++
 		if s.acceptKind(kindOpen) {
 			s.expectKind(kindNumber)
 			s.expectKind(kindClose)
 		}
-		return
+		return value{}
 	case kwCurrentSchema:
 		if s.after(1).kind != kindOpen && !s.isTextLiteral(s.pos+1) {
 			s.pos++
-			return
+			return value{}
 		}
 	case kwCollation:
 		if s.after(1).kw == kwFor {
 			s.pos += 2
-			s.special("pg_collation_for", 1)
 			s.expectKind(kindOpen)
 			s.expr()
+			s.special("pg_collation_for", 1)
 			s.expectKind(kindClose)
-			return
+			return value{is: OperandCall, of: s.lastCall}
 		}
 	case kwDouble:
 		if s.after(1).kw == kwPrecision {
-			s.typedLiteral()
-			return
+			return s.typedLiteral()
 		}
 	}
+	return s.wordOperand(kw)
+}
+
+// wordOperand reads what begins with a keyword that may be a name.
+func (s *scanner) wordOperand(kw keyword) value {
+	next := s.after(1)
 	switch categories[kw] {
 	case catUnreserved:
-		s.nameOperand()
+		return s.nameOperand()
 	case catTypeOrFunction:
-		if s.after(1).kind == kindOpen || s.isTextLiteral(s.pos+1) {
-			s.nameOperand()
-		} else {
-			s.fail()
+		if next.kind == kindOpen || s.isTextLiteral(s.pos+1) {
+			return s.nameOperand()
 		}
 	case catColumn:
-		next := s.after(1)
-		if next.kind == kindOpen && s.specialCall(kw) {
-			return
+		if next.kind == kindOpen {
+			if v, ok := s.specialCall(kw); ok {
+				return v
+			}
 		}
 		if isTypeWord(kw) {
 			switch {
 			case next.kind == kindOpen, s.isTextLiteral(s.pos + 1), next.kw == kwWith, next.kw == kwWithout,
 				next.kw == kwVarying, kw == kwNational && (next.kw == kwChar || next.kw == kwCharacter):
-				s.typedLiteral()
-				return
+				return s.typedLiteral()
 			}
 		}
-		if next.kind == kindOpen {
-			s.fail() // no function may be called so
-			return
+		if next.kind != kindOpen { // no function may be called so
+			return s.nameOperand()
 		}
-		s.nameOperand()
-	default:
-		s.fail()
 	}
+	s.fail()
+	return value{}
 }
 
-func (s *scanner) typedLiteral() {
-	s.feature(FeatureTypedLiteral)
+func (s *scanner) typedLiteral() value {
 	interval := s.kw() == kwInterval
-	s.baseType()
+	n := s.baseType()
 	s.textLiteral()
 	if interval {
 		s.intervalFields()
 	}
+	return s.typed(n)
 }
 
 func (s *scanner) caseOperand() {
@@ -196,7 +208,7 @@ func (s *scanner) arrayElements() {
 
 // nameOperand reads what begins with a name: a column, a call, or a typed
 // literal.
-func (s *scanner) nameOperand() {
+func (s *scanner) nameOperand() value {
 	start, parts := s.pos, 1
 	last := start
 	s.passName()
@@ -212,7 +224,7 @@ func (s *scanner) nameOperand() {
 			} else if parts > 3 {
 				s.fail()
 			}
-			return
+			return value{}
 		}
 		last = s.pos
 		parts++
@@ -220,35 +232,41 @@ func (s *scanner) nameOperand() {
 	}
 	switch {
 	case s.kind() == kindOpen:
+		n := s.nameOf(start, last, parts)
 		if s.isTextLiteral(int(s.toks[s.pos].match) + 1) {
 			// t(3) '…'
-			s.types.add(s.nameOf(start, last, parts))
-			s.feature(FeatureTypedLiteral)
 			s.pos++
 			s.exprList()
 			s.expectKind(kindClose)
 			s.textLiteral()
-			return
+			return s.typed(n)
 		}
-		s.call(s.nameOf(start, last, parts))
+		s.call(n)
 		s.callTail()
+		return value{is: OperandCall, of: n}
 	case s.isTextLiteral(s.pos):
-		s.types.add(s.nameOf(start, last, parts))
-		s.feature(FeatureTypedLiteral)
+		n := s.nameOf(start, last, parts)
 		s.textLiteral()
+		return s.typed(n)
+	case parts > 3:
+		s.attributes.add(s.name(last))
+		s.reasons.add(Reason{Code: ReasonThreePart, Detail: s.name(start)})
+		if parts > 4 {
+			s.fail()
+		}
+		return value{}
 	case parts > 1:
 		s.attributes.add(s.name(last))
-		if parts > 3 {
-			s.reasons.add(Reason{Code: ReasonThreePart, Detail: s.name(start)})
-			if parts > 4 {
-				s.fail()
-			}
+		if !s.isName(last-2, anyLabel) {
+			return value{} // U&"a" UESCAPE '!' . b
 		}
 	default:
+		s.bare = append(s.bare, int32(start))
 		if s.toks[start].kind == kindUnicodeQuoted {
 			s.name(start) // refuses what can't be decoded
 		}
 	}
+	return value{is: OperandColumn, at: int32(last)}
 }
 
 // endsTarget says whether the entry of a SELECT list ends here.

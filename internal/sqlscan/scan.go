@@ -1,6 +1,7 @@
 package sqlscan
 
 import (
+	"slices"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -52,10 +53,15 @@ type scanner struct {
 
 	ctes []string // names of the common table expressions in scope
 
-	relations, targets, types set[Name]
-	functions                 set[Call]
-	attributes, operators     set[string]
-	reasons                   set[Reason]
+	relations, targets, types      set[Name]
+	functions                      set[Call]
+	casts                          set[Cast]
+	attributes, operators, aliases set[string]
+	reasons                        set[Reason]
+
+	entries  set[string] // what the entries of FROM lists are called
+	bare     []int32     // names that stand alone in expressions
+	lastCall Name        // the call that was noted last
 
 	comments []token
 
@@ -88,11 +94,15 @@ func (s *scanner) release() {
 	s.targets.reset()
 	s.types.reset()
 	s.functions.reset()
+	s.casts.reset()
+	s.aliases.reset()
+	s.entries.reset()
 	s.attributes.reset()
 	s.operators.reset()
 	s.reasons.reset()
 	clear(s.ctes)
 	s.text, s.st, s.toks, s.open, s.ctes, s.comments = "", nil, s.toks[:0], s.open[:0], s.ctes[:0], s.comments[:0]
+	s.bare, s.lastCall = s.bare[:0], Name{}
 	s.pos, s.depth, s.target, s.failed, s.failAt = 0, 0, 0, failedNot, 0
 	s.locks, s.into, s.makes, s.writes, s.effect = false, false, false, "", EffectNone
 	scanners.Put(s)
@@ -239,6 +249,7 @@ func (s *scanner) several(end int) {
 // finish writes the result.
 func (s *scanner) finish() {
 	st := s.st
+	s.wholeRows()
 	st.Effect = max(st.Effect, s.effect)
 	switch st.Class {
 	case ClassRead:
@@ -292,7 +303,7 @@ func (s *scanner) finish() {
 		}
 	}
 	st.Relations, st.Targets, st.Types = s.relations.copy(), s.targets.copy(), s.types.copy()
-	st.Functions = s.functions.copy()
+	st.Functions, st.Casts, st.Aliases = s.functions.copy(), s.casts.copy(), s.aliases.copy()
 	st.Attributes, st.Operators = s.attributes.copy(), s.operators.copy()
 	st.Reasons = s.reasons.copy()
 }
@@ -341,6 +352,14 @@ func (s *set[T]) add(v T) {
 		s.index[v] = struct{}{}
 		s.list = append(s.list, v)
 	}
+}
+
+func (s *set[T]) has(v T) bool {
+	if s.index != nil {
+		_, ok := s.index[v]
+		return ok
+	}
+	return slices.Contains(s.list, v)
 }
 
 func (s *set[T]) copy() []T {

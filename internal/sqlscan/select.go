@@ -148,10 +148,13 @@ func (s *scanner) selectPart() {
 	case kwValues:
 		s.pos++
 		s.feature(FeatureValues)
-		for {
+		for row := 0; ; row++ {
 			s.expectKind(kindOpen)
-			s.exprList()
+			columns := s.exprs()
 			s.expectKind(kindClose)
+			if row == 0 && s.depth > 1 {
+				s.valuesColumns(columns)
+			}
 			if !s.acceptKind(kindComma) {
 				break
 			}
@@ -247,11 +250,13 @@ func (s *scanner) targetList() {
 	for {
 		if !s.acceptOp('*') {
 			s.target = s.pos
-			s.expr()
+			v := s.expr()
 			if s.accept(kwAs) {
-				s.skipName(anyLabel)
+				s.alsoNamed(anyLabel)
 			} else if s.isLabel(s.pos) {
-				s.passName()
+				s.alsoNamed(anyLabel)
+			} else if s.depth > 1 && v.is != OperandColumn && !s.isOp(s.pos-1, '*') {
+				s.unlabelled(v)
 			}
 		}
 		if !s.acceptKind(kindComma) {

@@ -2,13 +2,28 @@ package sqlscan
 
 // specialCall reads a call that has a grammar of its own. It stands on the word,
 // with a parenthesis behind it; not so if the word has no such call.
-func (s *scanner) specialCall(kw keyword) bool {
+func (s *scanner) specialCall(kw keyword) (value, bool) {
+	start := s.pos
+	s.lastCall = Name{}
+	if !s.specialArguments(kw) {
+		s.pos = start
+		return value{}, false
+	}
+	if s.lastCall == (Name{}) {
+		return value{}, true
+	}
+	return value{is: OperandCall, of: s.lastCall}, true
+}
+
+// specialArguments reads all of the call, which it notes at its end.
+func (s *scanner) specialArguments(kw keyword) bool {
 	start := s.pos
 	s.pos += 2
 	switch kw {
 	case kwExists:
 		s.pos--
 		s.subquery()
+		s.lastCall = Name{}
 		return true
 	case kwRow:
 		s.feature(FeatureRow)
@@ -80,17 +95,20 @@ func (s *scanner) specialCall(kw keyword) bool {
 	case kwJson, kwJsonScalar, kwJsonSerialize, kwJsonObject, kwJsonArray, kwJsonObjectagg, kwJsonArrayagg,
 		kwJsonValue, kwJsonQuery, kwJsonExists:
 		if kw == kwJson && s.isTextLiteral(int(s.toks[start+1].match)+1) {
-			s.pos = start
 			return false
 		}
 		s.feature(FeatureJSON)
 		s.constructor(kw)
 		s.expectKind(kindClose)
 		s.callTail()
+		s.lastCall = Name{}
 		return true
 	default:
-		s.pos = start
 		return false
+	}
+	switch kw {
+	case kwRow, kwXmlconcat, kwXmlelement, kwXmlexists, kwXmlforest, kwXmlparse, kwXmlpi, kwXmlroot, kwXmlserialize:
+		s.lastCall = Name{} // whatever was called within
 	}
 	s.expectKind(kindClose)
 	return true
@@ -99,34 +117,31 @@ func (s *scanner) specialCall(kw keyword) bool {
 // position reads POSITION(a IN b). IN is an operator of its own in a full
 // expression, so what comes before it must be read without it.
 func (s *scanner) position() {
-	s.functions.add(Call{Name{"pg_catalog", "position"}, 2})
-	pattern := false
+	var e reading
 	for {
 		s.prefix()
-		s.operand()
-		if s.kw() == kwIn {
-			break
-		}
-		if !s.suffixBeforeIn(&pattern) {
+		e.last = s.operand()
+		if s.kw() == kwIn || !s.suffixBeforeIn(&e) {
 			break
 		}
 	}
 	s.expect(kwIn)
 	s.expr()
+	s.called(Name{"pg_catalog", "position"}, 2)
 }
 
 // suffixBeforeIn is suffix that leaves IN alone.
-func (s *scanner) suffixBeforeIn(pattern *bool) bool {
+func (s *scanner) suffixBeforeIn(e *reading) bool {
 	for s.kind() == kindCast || s.kind() == kindBracketOpen || s.kind() == kindDot {
 		switch s.kind() {
 		case kindCast:
-			s.pos++
-			s.feature(FeatureCast)
-			s.typeName()
+			s.castBehind(e)
 		case kindBracketOpen:
 			s.subscript()
+			e.last = value{}
 		default:
 			s.pos++
+			e.last = value{}
 			s.feature(FeatureField)
 			s.attributes.add(s.takeName(anyLabel))
 		}
@@ -134,7 +149,7 @@ func (s *scanner) suffixBeforeIn(pattern *bool) bool {
 	if s.kw() == kwIn {
 		return false
 	}
-	return s.suffix(pattern)
+	return s.suffix(e)
 }
 
 // substring reads SUBSTRING(a FROM b FOR c), in any of its orders.
@@ -152,9 +167,11 @@ func (s *scanner) substring() {
 			n = 3
 		}
 	case s.accept(kwFor):
-		s.expr()
+		length := s.expr()
 		n = 3
-		s.types.add(Name{"pg_catalog", "int4"}) // the server casts the length
+		int4 := Name{"pg_catalog", "int4"} // the server's cast
+		s.types.add(int4)
+		s.cast(int4, length)
 		if s.accept(kwFrom) {
 			s.expr()
 		}
@@ -175,11 +192,10 @@ func (s *scanner) substring() {
 // called without: it is found by the search_path.
 func (s *scanner) plain(name string, args int) {
 	s.feature(FeatureSpecialCall)
-	s.functions.add(Call{Name{Name: name}, args})
+	s.called(Name{Name: name}, args)
 }
 
-// substringList reads the arguments, and stops before SIMILAR, which belongs to
-// SUBSTRING where ESCAPE follows. Where it doesn't, it is an operator.
+// substringList reads the arguments before FROM, FOR or SIMILAR.
 func (s *scanner) substringList() int {
 	n := 0
 	for {
@@ -187,17 +203,7 @@ func (s *scanner) substringList() int {
 			s.feature(FeatureNamedArgument)
 			s.pos += 2
 		}
-		pattern := false
-		for {
-			s.prefix()
-			s.operand()
-			if s.kw() == kwSimilar && s.after(1).kw != kwTo {
-				break
-			}
-			if !s.suffix(&pattern) {
-				break
-			}
-		}
+		s.expr()
 		n++
 		if !s.acceptKind(kindComma) {
 			return n
@@ -260,11 +266,11 @@ func (s *scanner) constructor(kw keyword) {
 			continue
 		case k == kwAs && kw == kwXmlserialize, k == kwReturning:
 			s.pos++
-			s.typeName()
+			s.cast(s.typeName(), value{})
 			continue
 		case k == kwAs:
 			s.pos++
-			s.skipName(anyLabel)
+			s.alsoNamed(anyLabel)
 			continue
 		case k == kwOrder:
 			s.feature(FeatureAggregateOrder)
@@ -350,18 +356,18 @@ func (s *scanner) tableColumns() {
 			s.accept(kwPath)
 			s.textLiteral()
 			if s.accept(kwAs) {
-				s.skipName(columnID)
+				s.alsoNamed(columnID)
 			}
 			s.expect(kwColumns)
 			s.expectKind(kindOpen)
 			s.tableColumns()
 			s.expectKind(kindClose)
 		} else {
-			s.skipName(columnID)
+			s.alsoNamed(columnID)
 			if s.accept(kwFor) {
 				s.expect(kwOrdinality)
 			} else {
-				s.typeName()
+				s.cast(s.typeName(), value{})
 				s.columnOptions()
 			}
 		}

@@ -1,5 +1,7 @@
 package sqlscan
 
+import "strconv"
+
 // isTypeWord says whether a keyword begins a type that only the grammar knows.
 func isTypeWord(kw keyword) bool {
 	switch kw {
@@ -10,13 +12,13 @@ func isTypeWord(kw keyword) bool {
 	return false
 }
 
-// typeName reads a type and notes the type of its elements.
-func (s *scanner) typeName() {
+// typeName reads a type, and notes and gives the type of its elements.
+func (s *scanner) typeName() Name {
 	if s.kw() == kwSetof {
 		s.pos++
 	}
 	interval := s.kw() == kwInterval
-	s.baseType()
+	n := s.baseType()
 	if interval {
 		s.intervalFields()
 	}
@@ -35,105 +37,100 @@ func (s *scanner) typeName() {
 				s.expectKind(kindBracketClose)
 			}
 		default:
-			return
+			return n
 		}
 	}
 }
 
 // baseType reads a type without an interval's fields and without brackets.
-func (s *scanner) baseType() {
-	kw := s.kw()
-	builtin := func(name string) { s.types.add(Name{"pg_catalog", name}) }
-	switch kw {
-	case kwInt, kwInteger:
-		s.pos++
-		builtin("int4")
-	case kwSmallint:
-		s.pos++
-		builtin("int2")
-	case kwBigint:
-		s.pos++
-		builtin("int8")
-	case kwReal:
-		s.pos++
-		builtin("float4")
-	case kwBoolean:
-		s.pos++
-		builtin("bool")
-	case kwJson:
-		s.pos++
-		builtin("json")
-	case kwFloat:
-		s.pos++
-		builtin("float8")
-		if s.kind() == kindOpen {
-			builtin("float4")
-			s.modifiers()
-		}
-	case kwDouble:
-		if s.after(1).kw != kwPrecision {
-			s.genericType()
-			return
-		}
-		s.pos += 2
-		builtin("float8")
-	case kwDecimal, kwDec, kwNumeric:
-		s.pos++
-		builtin("numeric")
-		s.modifiers()
-	case kwBit:
-		s.pos++
-		if s.accept(kwVarying) {
-			builtin("varbit")
-		} else {
-			builtin("bit")
+func (s *scanner) baseType() Name {
+	n := Name{"pg_catalog", s.builtinType()}
+	if n.Name == "" {
+		n = s.qualified(typeOrFun)
+		if s.isOp(s.pos, '%') && s.after(1).kw == kwType {
+			s.fail() // t.c%TYPE is for CREATE FUNCTION alone
 		}
 		s.modifiers()
-	case kwNational, kwCharacter, kwChar, kwNchar, kwVarchar:
-		if s.accept(kwNational) && s.kw() != kwCharacter && s.kw() != kwChar {
-			s.fail()
-			return
-		}
-		s.pos++
-		if kw == kwVarchar || s.accept(kwVarying) {
-			builtin("varchar")
-		} else {
-			builtin("bpchar")
-		}
-		s.modifiers()
-	case kwTimestamp, kwTime:
-		s.pos++
-		s.modifiers()
-		name := "timestamp"
-		if kw == kwTime {
-			name = "time"
-		}
-		switch k := s.kw(); {
-		case k == kwWith && s.after(1).kw == kwTime:
-			s.pos += 2
-			s.expect(kwZone)
-			name += "tz"
-		case k == kwWithout && s.after(1).kw == kwTime:
-			s.pos += 2
-			s.expect(kwZone)
-		}
-		builtin(name)
-	case kwInterval:
-		s.pos++
-		builtin("interval")
-		s.modifiers()
-	default:
-		s.genericType()
 	}
+	s.types.add(n)
+	return n
 }
 
-// genericType reads a type that is found by name.
-func (s *scanner) genericType() {
-	s.types.add(s.qualified(typeOrFun))
-	if s.isOp(s.pos, '%') && s.after(1).kw == kwType {
-		s.fail() // t.c%TYPE is for CREATE FUNCTION alone
+// builtinType reads a type that the grammar has words of its own for, and gives
+// its name in the catalog; "" where none begins here.
+func (s *scanner) builtinType() string {
+	kw := s.kw()
+	if kw == kwDouble && s.after(1).kw == kwPrecision {
+		s.pos += 2
+		return "float8"
+	}
+	if !isTypeWord(kw) {
+		return ""
+	}
+	s.pos++
+	switch kw {
+	case kwInt, kwInteger:
+		return "int4"
+	case kwSmallint:
+		return "int2"
+	case kwBigint:
+		return "int8"
+	case kwReal:
+		return "float4"
+	case kwBoolean:
+		return "bool"
+	case kwJson:
+		return "json"
+	case kwFloat:
+		return s.floatType()
+	case kwTimestamp, kwTime:
+		name := keywordNames[kw]
+		s.modifiers()
+		if k := s.kw(); (k == kwWith || k == kwWithout) && s.after(1).kw == kwTime {
+			s.pos += 2
+			s.expect(kwZone)
+			if k == kwWith {
+				name += "tz"
+			}
+		}
+		return name
+	}
+	name := keywordNames[kw]
+	switch kw {
+	case kwDecimal, kwDec:
+		name = "numeric"
+	case kwBit:
+		if s.accept(kwVarying) {
+			name = "varbit"
+		}
+	case kwNational, kwCharacter, kwChar, kwNchar:
+		if kw == kwNational && !s.accept(kwCharacter) {
+			s.expect(kwChar)
+		}
+		name = "bpchar"
+		if s.accept(kwVarying) {
+			name = "varchar"
+		}
 	}
 	s.modifiers()
+	return name
+}
+
+// floatType reads the precision of FLOAT, in binary digits.
+func (s *scanner) floatType() string {
+	if s.kind() != kindOpen {
+		return "float8"
+	}
+	digits := s.text[s.after(1).start:s.after(1).end]
+	precision, err := strconv.Atoi(digits)
+	s.modifiers()
+	if err != nil {
+		s.fail()
+	}
+	if precision <= 24 {
+		return "float4"
+	}
+	return "float8"
 }
 
 // modifiers reads (10, 2).

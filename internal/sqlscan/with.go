@@ -12,7 +12,7 @@ func (s *scanner) with() {
 		s.bringAll()
 	}
 	for {
-		name := s.takeName(columnID)
+		name := s.alsoNamed(columnID)
 		if s.kind() == kindOpen {
 			s.nameList()
 		}
@@ -128,18 +128,18 @@ func (s *scanner) searchCycle() {
 		s.expect(kwBy)
 		names()
 		s.expect(kwSet)
-		s.skipName(columnID)
+		s.alsoNamed(columnID)
 	}
 	if s.accept(kwCycle) {
 		names()
 		s.expect(kwSet)
-		s.skipName(columnID)
+		s.alsoNamed(columnID)
 		if s.accept(kwTo) {
 			s.expr()
 			s.expect(kwDefault)
 			s.expr()
 		}
 		s.expect(kwUsing)
-		s.skipName(columnID)
+		s.alsoNamed(columnID)
 	}
 }

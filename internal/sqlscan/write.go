@@ -39,11 +39,10 @@ func (s *scanner) writeTarget() {
 	if s.failed == failedNot {
 		s.targets.add(n)
 	}
-	if s.accept(kwAs) {
-		s.skipName(columnID)
-	} else if s.kw() != kwSet && s.isName(s.pos, columnID) {
-		s.passName()
+	if s.accept(kwAs) || s.kw() != kwSet && s.isName(s.pos, columnID) {
+		n.Name = s.alsoNamed(columnID)
 	}
+	s.fromNamed(n.Name)
 }
 
 func (s *scanner) insert() {
@@ -53,8 +52,9 @@ func (s *scanner) insert() {
 		s.targets.add(n)
 	}
 	if s.accept(kwAs) {
-		s.skipName(columnID)
+		n.Name = s.alsoNamed(columnID)
 	}
+	s.fromNamed(n.Name)
 	if s.kind() == kindOpen && !s.isQuery(s.pos) {
 		s.columnTargets()
 	}
@@ -189,7 +189,7 @@ func (s *scanner) returning() {
 				s.expect(kwNew)
 			}
 			s.expect(kwAs)
-			s.skipName(columnID)
+			s.fromNamed(s.alsoNamed(columnID))
 			if !s.acceptKind(kindComma) {
 				break
 			}
