@@ -82,6 +82,9 @@ func FuzzScan(f *testing.F) {
 				seen[n] = true
 			}
 		}
+		if identity, ok := Identity(text); ok && identity != st.Identity {
+			t.Fatalf("the quick identity of\n%q is\n%q, Scan's is\n%q", text, identity, st.Identity)
+		}
 		again := Scan(st.Identity)
 		if again.Identity != st.Identity {
 			t.Fatalf("the identity of\n%q is\n%q", st.Identity, again.Identity)

@@ -9,31 +9,13 @@ import (
 // identity writes the text without its comments, and reads the hints. A hint
 // stays, a malformed one too: it is counted by text.
 func (s *scanner) identity() {
-	kept := 0
-	for i, c := range s.comments {
-		if s.hint(s.text[c.start:c.end]) {
-			s.comments[i].flags |= flagAfterText
-		}
-		if s.comments[i].flags&flagAfterText != 0 {
-			kept++
-		}
-	}
-	if kept == len(s.comments) {
-		return
-	}
-	var b strings.Builder
-	b.Grow(len(s.text))
-	from := 0
+	gone := s.comments[:0]
 	for _, c := range s.comments {
-		if c.flags&flagAfterText != 0 {
-			continue
+		if !s.hint(s.text[c.start:c.end]) && c.flags&flagAfterText == 0 {
+			gone = append(gone, c)
 		}
-		b.WriteString(s.text[from:c.start])
-		b.WriteByte(' ')
-		from = int(c.end)
 	}
-	b.WriteString(s.text[from:])
-	s.st.Identity = b.String()
+	s.st.Identity = withoutComments(s.text, gone)
 }
 
 const hintMark = "cachedpgx:"

@@ -125,6 +125,7 @@ const (
 	kwHold
 	kwHour
 	kwIdentity
+	kwIf
 	kwIlike
 	kwImport
 	kwIn
@@ -392,7 +393,7 @@ const wordsNamed = `
 	current_user cycle data day deallocate dec decimal declare default delete depth desc discard distinct do
 	document double drop else empty encoding end error escape except exclude execute exists explain extract false
 	fetch filter first float following for format from full global grant greatest group grouping groups having
-	hold hour identity ilike import in indent inner insert int integer intersect interval into is isnull join json
+	hold hour identity if ilike import in indent inner insert int integer intersect interval into is isnull join json
 	json_array json_arrayagg json_exists json_object json_objectagg json_query json_scalar json_serialize
 	json_table json_value keep key keys last lateral leading least left like limit listen load local localtime
 	localtimestamp lock locked matched materialized merge merge_action minute month move name national natural

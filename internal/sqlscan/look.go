@@ -176,42 +176,6 @@ func (s *scanner) unicodeEscape(i int) (byte, bool) {
 	return c, true
 }
 
-// dateWord finds now, today, tomorrow or yesterday as a word of its own in any
-// case, and gives it.
-func dateWord(s string) string {
-	for i := 0; i < len(s); i++ {
-		c := s[i] | 0x20
-		if c < 'a' || c > 'z' {
-			continue
-		}
-		end := i + 1
-		for end < len(s) && s[end]|0x20 >= 'a' && s[end]|0x20 <= 'z' {
-			end++
-		}
-		word := s[i:end]
-		switch len(word) {
-		case 3:
-			if strings.EqualFold(word, "now") {
-				return "now"
-			}
-		case 5:
-			if strings.EqualFold(word, "today") {
-				return "today"
-			}
-		case 8:
-			if strings.EqualFold(word, "tomorrow") {
-				return "tomorrow"
-			}
-		case 9:
-			if strings.EqualFold(word, "yesterday") {
-				return "yesterday"
-			}
-		}
-		i = end
-	}
-	return ""
-}
-
 // name gives what the name token at i means.
 func (s *scanner) name(i int) string {
 	t := s.toks[i]

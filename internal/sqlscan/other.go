@@ -240,7 +240,7 @@ func (s *scanner) declare() {
 // ddl reads what changes the catalog. Only what the session gets of it matters:
 // a temporary object.
 func (s *scanner) ddl(first keyword) {
-	st := s.st
+	st, from := s.st, s.pos
 	st.Class = ClassDDL
 	for i := s.pos; s.toks[i].kind != kindEOF; i++ {
 		t := &s.toks[i]
@@ -266,11 +266,40 @@ func (s *scanner) ddl(first keyword) {
 				st.Verb += " " + keywordUpper[k]
 				if k == kwMaterialized && s.kwAt(i+1) == kwView {
 					st.Verb += " VIEW"
+					i++
+				}
+				if first == kwCreate && (k == kwTable || s.kwAt(i) == kwView) {
+					s.createAs(i + 1)
 				}
 			}
 		}
 	}
-	s.looseCalls(s.pos)
+	s.looseCalls(from)
+}
+
+// createAs notes what CREATE TABLE, VIEW or MATERIALIZED VIEW … AS makes and what
+// its query reads, as far as they are understood. The name stands at i.
+func (s *scanner) createAs(i int) {
+	s.pos = i
+	if s.accept(kwIf) {
+		s.expect(kwNot)
+		s.expect(kwExists)
+	}
+	n := s.qualified(columnID)
+	for s.kind() != kindEOF && s.kw() != kwAs {
+		if s.kind() == kindOpen {
+			s.pos = int(s.toks[s.pos].match)
+		}
+		s.pos++
+	}
+	if s.accept(kwAs) && s.failed == failedNot {
+		switch s.kw() {
+		case kwSelect, kwValues, kwWith, kwTable, 0:
+			s.targets.add(n)
+			s.preparable()
+		}
+	}
+	s.failed = failedNot
 }
 
 func (s *scanner) isTempSchema(i int) bool {

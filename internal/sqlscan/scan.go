@@ -135,7 +135,7 @@ func (s *scanner) cutTokens() (ReasonCode, bool) {
 		case kindSpace:
 			continue
 		case kindComment:
-			if prev.isText() || prev == kindBits {
+			if isLiteral(prev) {
 				t.flags |= flagAfterText
 			}
 			s.comments = append(s.comments, t)
@@ -157,11 +157,9 @@ func (s *scanner) cutTokens() (ReasonCode, bool) {
 			s.toks[t.match].match = int32(len(s.toks))
 			s.open = s.open[:n]
 		case kindParam:
-			n := 0
-			for _, c := range []byte(s.text[t.start+1 : t.end]) {
-				if n = n*10 + int(c-'0'); n > 65535 {
-					return ReasonSyntax, false // more than the protocol can carry
-				}
+			n, ok := paramNumber(s.text[t.start:t.end])
+			if !ok {
+				return ReasonSyntax, false
 			}
 			s.st.Params = max(s.st.Params, n)
 		case kindString, kindNational:

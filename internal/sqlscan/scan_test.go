@@ -246,6 +246,16 @@ func TestReasons(t *testing.T) {
 		{"a national word", "SELECT a FROM t WHERE b > N'now'", "date-word(now)*"},
 		{"a word if backslashes escape", `SELECT a FROM t WHERE b > 'n\157w'`, "date-word(now)*"},
 		{"no word", "SELECT a FROM t WHERE b IN ('know', 'nowhere', 'todays', 'sooner')", ""},
+		{"a word that arrays read", `SELECT a FROM t WHERE b = ANY ($${n\ow}$$)`, "date-word(now)*"},
+		{"a word that composites read", `SELECT a FROM t WHERE b = '(to"day",x)' OR c = '{"(z,tom\"\"orrow)"}'`, "date-word(today)* date-word(tomorrow)*"},
+		{"a word that an E literal makes one of", `SELECT a FROM t WHERE b = E'{n\\ow}'`, "date-word(now)*"},
+		{"a word behind a quote", `SELECT a FROM t WHERE b = $$(z\"n\ow,x)$$`, "date-word(now)*"},
+		{"a word that punctuation stands around", "SELECT a FROM t WHERE b LIKE '%today%' OR c LIKE '_now_'", "date-word(today)* date-word(now)*"},
+		{"a word among others", "SELECT a FROM t WHERE b = 'now shipping' OR c IN ('what do we do today, everybody?', 'Yesterday (remastered)')", "date-word(yesterday)*"},
+		{"a word among what may be a zone", "SELECT a FROM t WHERE b IN ('today hiring')", "date-word(today)*"},
+		{"a word beside what is a zone of its own", "SELECT a FROM t WHERE b IN ('today shipping+3')", "date-word(today)*"},
+		{"a word beside a zone", "SELECT a FROM t WHERE b IN ('tomorrow Singapore')", "date-word(tomorrow)*"},
+		{"a word in a document", `SELECT a FROM t WHERE b @> '{"d": "now", "s": "shipping today"}'`, "date-word(now)*"},
 		{"a word in a comment", "SELECT a /* 'now' */ FROM t", ""},
 		{"three parts", "SELECT a FROM db.s.t", "three-part-name(s.t)"},
 		{"four parts of a column", "SELECT a.b.c.d FROM t", "three-part-name(a)"},
@@ -334,6 +344,27 @@ func TestTargets(t *testing.T) {
 				t.Errorf("%s\nreads %s\n want %s", tt.text, got, tt.relations)
 			}
 		})
+	}
+}
+
+// What a statement makes of a query.
+func TestCreateAs(t *testing.T) {
+	tests := []struct{ text, targets, relations string }{
+		{"CREATE TEMP TABLE IF NOT EXISTS s.x (a, b) WITH (fillfactor = 70) ON COMMIT DROP AS SELECT a::int FROM t WITH NO DATA", "s.x", "t"},
+		{"CREATE UNLOGGED TABLE x AS (TABLE t)", "x", "t"},
+		{"CREATE OR REPLACE VIEW x AS WITH y AS (SELECT 1 FROM t) SELECT 1 FROM y, u WITH CHECK OPTION", "x", "t u"},
+		{"CREATE MATERIALIZED VIEW x AS VALUES ((SELECT 1 FROM t))", "x", "t"},
+		{"CREATE TABLE x AS EXECUTE p(1)", "", ""},
+		{"CREATE TABLE x (a int GENERATED ALWAYS AS (b + 1) VIRTUAL, PRIMARY KEY (a, b WITHOUT OVERLAPS))", "", ""},
+		{"CREATE TABLE x AS SELECT a FROM t QUALIFY b", "x", "t"},
+		{"SELECT a INTO x FROM t", "x", "t"},
+		{"EXPLAIN ANALYZE CREATE TABLE x AS SELECT 1 FROM t", "x", "t"},
+	}
+	for _, tt := range tests {
+		st := Scan(tt.text)
+		if st.Class != ClassDDL || joinNames(st.Targets) != tt.targets || joinNames(st.Relations) != tt.relations {
+			t.Errorf("%s\n got %v %s, %s, %s\nwant %s, %s", tt.text, st.Class, joinNames(st.Targets), joinNames(st.Relations), codes(st), tt.targets, tt.relations)
+		}
 	}
 }
 
@@ -553,6 +584,9 @@ func TestIdentity(t *testing.T) {
 			st := Scan(tt.text)
 			if st.Identity != tt.want {
 				t.Errorf("%s\n got %s\nwant %s", tt.text, st.Identity, tt.want)
+			}
+			if got, ok := Identity(tt.text); !ok || got != tt.want {
+				t.Errorf("%s\n got %s by itself, %v\nwant %s", tt.text, got, ok, tt.want)
 			}
 		})
 	}

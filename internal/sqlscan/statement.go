@@ -134,7 +134,15 @@ type Statement struct {
 	Operators  []string // named, and implied by IN, BETWEEN, LIKE, ORDER BY, DISTINCT, USING, CASE x WHEN …
 	Types      []Name   // in casts and typed literals
 	Casts      []Cast   // the same with what is cast
-	Aliases    []string // every name that AS, a column list or a definition gives to a column, a table or an expression
+
+	// Aliases are the names that the text gives to columns, tables and
+	// expressions: by AS or without, in column lists and definitions, as common
+	// table expressions. So are those that the server gives to columns of a
+	// subquery, of VALUES and of functions in FROM that have none. A column by
+	// another name is a table's own, unless the fields of a composite
+	// (FeatureWholeRow, FeatureField) or the OUT parameters of a function in
+	// FROM (FeatureFromFunction) brought it.
+	Aliases []string
 
 	// Features are what the text uses beyond plain columns, parameters,
 	// literals, operators, boolean logic, CASE, IN, BETWEEN, LIKE, IS NULL, IS
@@ -191,7 +199,7 @@ const (
 	FeatureArray                                 // ARRAY[…], ARRAY(…)
 	FeatureSubscript                             // a[1], a[1:2]
 	FeatureRow                                   // ROW(…), (a, b)
-	FeatureWholeRow                              // t.* within an expression
+	FeatureWholeRow                              // t.* within an expression, or a name alone that is an entry's of FROM
 	FeatureField                                 // (x).f, a.b.c.d: a field of a composite, or a call in attribute notation
 	FeatureCollate                               // COLLATE
 	FeatureAtTimeZone                            // AT TIME ZONE, AT LOCAL
