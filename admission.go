@@ -16,7 +16,8 @@ type admission struct {
 	key    string
 	stamp  stamp
 	wish   wish
-	aged   bool // the judgement is too old for a load
+	terms  *terms // on which it is cached
+	aged   bool   // the judgement is too old for a load
 }
 
 // proof says whether a statement is proven to write nothing.
@@ -72,7 +73,11 @@ func (c *Cache) admit(ctx context.Context, st *statement, q ask, p *pin) admissi
 		if a.judged.Harmless {
 			a.proof = harmless
 		}
-		a.reason = c.admitVerdict(ctx, &a, q)
+		if a.reason = c.admitVerdict(ctx, &a, q); a.reason == reasonUndescribed {
+			if a.reason = c.learnTypes(ctx, &a, q, p); a.reason == "" {
+				a.reason = c.admitVerdict(ctx, &a, q)
+			}
+		}
 		if a.scope == plain || a.judged.generation == c.statements.generation.Load() {
 			return a
 		}
@@ -105,19 +110,15 @@ func (c *Cache) admitText(a *admission) string {
 		return st.firstReason()
 	}
 	if h := st.scan.Hint; h.Set {
-		if h.Off {
-			a.wish.bypass = true
-		}
-		if a.wish.ttl == 0 {
-			a.wish.ttl = h.TTL
-		}
+		a.wish.bypass = a.wish.bypass || h.Off
+		a.wish.tags = joinTags(a.wish.tags, h.Tags)
 	}
 	return ""
 }
 
 // admitScope decides under which scope a call is answered.
 func (c *Cache) admitScope(ctx context.Context, a *admission, p *pin) string {
-	if c.modeNow() == ModeOff {
+	if c.allOff(a) {
 		return reasonModeOff
 	}
 	switch {
@@ -143,13 +144,21 @@ func (c *Cache) admitScope(ctx context.Context, a *admission, p *pin) string {
 
 // admitVerdict decides by what the catalog said, and by the arguments.
 func (c *Cache) admitVerdict(ctx context.Context, a *admission, q ask) string {
-	marked := a.wish.ttl > 0
+	a.terms = c.termsFor(a)
+	mode := c.modeFor(a.terms)
 	switch {
 	case a.wish.bypass:
 		return reasonAsked
-	case !a.judged.Cacheable && !(marked && a.judged.WithMark):
+	case a.wish.invalid != nil:
+		c.say("cachedpgx: a policy given by WithPolicy makes no sense, so the call goes to the server", "error", a.wish.invalid)
+		return reasonPolicy
+	case a.judged.failed:
+		return reasonRule
+	case !a.judged.Cacheable && !(a.terms.marked && a.judged.WithMark):
 		return a.judged.firstReason()
-	case !marked && c.modeNow() == ModeMarked:
+	case mode == ModeOff:
+		return reasonModeOff
+	case mode == ModeMarked && !a.terms.marked:
 		return reasonNotMarked
 	case a.st.unstorable.Load():
 		return reasonUnstorable
@@ -164,13 +173,13 @@ func (c *Cache) admitVerdict(ctx context.Context, a *admission, q ask) string {
 		}
 	}
 	var buf [256]byte
-	key := appendHead(buf[:0], head)
+	key := appendTags(appendHead(buf[:0], head), a.wish.tags, &c.tags)
 	for i := range q.args {
 		var kind argument
 		if key, kind = appendArgument(key, &q.args[i]); kind == argumentOpaque {
 			return reasonArgument
 		}
-		if reason := a.judged.admitArgument(i, q.args[i].Value, kind, marked); reason != "" {
+		if reason := c.admitArgument(a, i, q.args[i].Value, kind, a.terms.marked); reason != "" {
 			return reason
 		}
 	}
@@ -191,4 +200,34 @@ func (c *Cache) partition(ctx context.Context) (part string, ok bool) {
 		}
 	}()
 	return c.cfg.Partition(ctx), true
+}
+
+// allOff says whether nothing is cached whatever the rules say.
+func (c *Cache) allOff(a *admission) bool {
+	switch c.modeNow() {
+	case ModeOff:
+		return Mode(c.mode.Load()) == ModeOff || len(c.cfg.Rules) == 0 && a.wish.policy.Mode == ModeInherit
+	}
+	return false
+}
+
+// termsFor gives the terms of one call: the statement's own, unless the caller
+// wishes otherwise.
+func (c *Cache) termsFor(a *admission) *terms {
+	if !a.wish.marked {
+		return &a.judged.terms
+	}
+	t := a.judged.terms
+	t.unset, t.marked = a.wish.policy.over(t.unset), true
+	t.policy = t.unset.filled()
+	return &t
+}
+
+// modeFor gives the mode under terms: what SetMode set takes the place of
+// Config.Policy's.
+func (c *Cache) modeFor(t *terms) Mode {
+	if now := Mode(c.mode.Load()); now != ModeInherit && t.policy.Mode == c.cfg.Policy.filled().Mode {
+		return now
+	}
+	return t.policy.Mode
 }

@@ -5,12 +5,15 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
+	"hash/maphash"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/maypok86/otter/v2"
+
+	"github.com/cachedpgx/cachedpgx/internal/catalog"
 )
 
 // Cache is the cache of one handle. Its methods may be called concurrently.
@@ -19,7 +22,9 @@ type Cache struct {
 	origin     *origin
 	ledger     ledger
 	store      *store
+	tags       tagLedger
 	statements *statements
+	facts      *factBook
 	loads      *flights[loaded]
 	asks       *flights[*judgement]
 	slots      chan struct{} // one for each load that may run; nil: no limit
@@ -52,8 +57,11 @@ func newCache(inner driver.Connector, cfg Config) *Cache {
 	c.origin = newOrigin(inner, cfg)
 	c.store = newStore(cfg.MaxBytes, cfg.NegativeMaxBytes, c.now, func() { c.counters.evictions.Add(1) })
 	c.statements = newStatements(cfg.MaxStatements)
+	pure, _ := parsePure(cfg.PureFunctions) // it was checked
+	c.facts = newFactBook(catalog.Config{Pure: pure, Partitioned: cfg.Partition != nil})
+	c.tags.seed = maphash.MakeSeed()
 	c.statements.malformed = func(hints []string) {
-		c.say("cachedpgx: a hint is not understood, and ignored: it may be ttl=5s or off", "hint", hints)
+		c.say("cachedpgx: a hint is not understood, and ignored: it may be ttl=5s, stale=1s, tag=name or off", "hint", hints)
 	}
 	c.loads = newFlights(flightRules[loaded]{
 		linger: lingerAfter, stallAfter: cfg.StallAfter, tasks: c.tasks,
@@ -76,7 +84,10 @@ func (c *Cache) modeNow() Mode {
 	if m := Mode(c.mode.Load()); m != ModeInherit {
 		return m
 	}
-	return c.cfg.Policy.Mode
+	if m := c.cfg.Policy.Mode; m != ModeInherit {
+		return m
+	}
+	return ModeAuto
 }
 
 // SetMode changes what is cached while the handle is in use: ModeOff sends
@@ -107,6 +118,20 @@ func (c *Cache) Flush(ctx context.Context) error {
 	c.ledger.move()
 	c.counters.invalidations.Add(1)
 	c.store.clear()
+	return nil
+}
+
+// InvalidateTags drops what was read under any of the tags ([WithTags], or the
+// hint tag=). It is in force when it returns, also against loads under way. It
+// may drop what has other tags, too; what has none stays.
+func (c *Cache) InvalidateTags(ctx context.Context, tags ...string) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	for _, t := range tags {
+		c.tags.of(t).Add(1)
+	}
+	c.counters.invalidations.Add(1)
 	return nil
 }
 
@@ -188,7 +213,7 @@ func (c *Cache) kept(a *admission) (e *entry, negative bool, s standing) {
 	// Another caller's mark may have given the entry a longer life than this
 	// one allows.
 	now := c.now()
-	if now >= e.expiry || now-e.start >= instant(c.ttl(a)) {
+	if now >= e.expiry || now-e.start >= instant(a.terms.ttl()) {
 		return nil, false, standingMoved
 	}
 	return e, negative, c.ledger.standing(e.stamp)
@@ -219,7 +244,7 @@ func (c *Cache) miss(ctx context.Context, a *admission, q ask) (driver.Rows, str
 		return nil, reasonTooBig, nil
 	}
 	l, p, err := c.loads.do(ctx, request[loaded]{
-		key: a.key, stamp: a.stamp, life: c.ttl(a), alone: a.wish.refresh,
+		key: a.key, stamp: a.stamp, life: a.terms.ttl(), alone: a.wish.refresh,
 		load: func(ctx context.Context) (loaded, error) { return c.load(ctx, a, q) },
 	})
 	c.counters.misses.Add(1)
@@ -267,11 +292,4 @@ func (c *Cache) missPinned(ctx context.Context, a *admission, q ask, p *pin) (dr
 		return l.open(func() {}), nil
 	}
 	return l.rows.Reader(readOnce, l.tail)
-}
-
-func (c *Cache) ttl(a *admission) time.Duration {
-	if a.wish.ttl > 0 {
-		return a.wish.ttl
-	}
-	return c.cfg.Policy.TTL
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 )
@@ -14,6 +15,10 @@ import (
 type Config struct {
 	// Policy says what is kept, and for how long.
 	Policy Policy
+
+	// Rules give some reads a policy of their own: the first that matches
+	// applies. Finding it costs a hit nothing.
+	Rules []Rule
 
 	// MaxBytes bounds the memory of kept results: rows, keys and bookkeeping.
 	// Beyond it the entries least worth keeping are evicted. Defaults to 64 MiB.
@@ -69,6 +74,15 @@ type Config struct {
 	// cached only with Partition set, since a hit runs no hook.
 	Partition func(context.Context) string
 
+	// PureFunctions are functions of your own that may be cached over: their
+	// results depend on nothing but their arguments, settings that are fixed,
+	// and the relations that they are said to read; they write nothing. Each
+	// is "shop.f", or "shop.f(shop.price; rate)" with what it reads, for all
+	// functions of that name. What is said here is believed. Functions that
+	// are IMMUTABLE and written in SQL over nothing, or IMMUTABLE and an
+	// extension's, need not be listed.
+	PureFunctions []string
+
 	// Logger gets warnings. Defaults to slog.Default, from level Warn up.
 	Logger *slog.Logger
 
@@ -101,7 +115,8 @@ const (
 
 // check names every field that is out of its range.
 func (c Config) check() error {
-	errs := []error{c.Policy.check()}
+	_, pureErr := parsePure(c.PureFunctions)
+	errs := []error{c.Policy.check(), checkRules(c.Rules), pureErr}
 	bad := func(field, format string, args ...any) {
 		errs = append(errs, fmt.Errorf("cachedpgx: Config."+field+": "+format, args...))
 	}
@@ -145,7 +160,11 @@ func orOff(least int64) string {
 // filled gives the configuration with every unset field at its default, and
 // every Off at what its user takes for it: 0 for no limit.
 func (c Config) filled() Config {
-	c.Policy = c.Policy.filled()
+	c.Rules = slices.Clone(c.Rules)
+	for i := range c.Rules {
+		c.Rules[i].Tables = slices.Clone(c.Rules[i].Tables)
+	}
+	c.PureFunctions = slices.Clone(c.PureFunctions)
 	fill(&c.MaxBytes, defaultMaxBytes)
 	fill(&c.NegativeMaxBytes, defaultNegativeMaxBytes)
 	fill(&c.LoadLimit, defaultLoadLimit)

@@ -7,6 +7,8 @@ import (
 	"sync"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/cachedpgx/cachedpgx/internal/catalog"
 )
 
 var (
@@ -53,6 +55,7 @@ type Conn struct {
 	// Reads proven harmless under the settings of a session that isn't clean,
 	// until something else runs on it.
 	proven      map[*statement]instant
+	facts       *catalog.Facts
 	provenUnder uint64 // the generation of the catalog's judgements
 
 	rawEnd func() // ends the quarantine of a Raw that may still run; nil: none
@@ -219,7 +222,7 @@ func (c *Conn) cached(ctx context.Context, st *statement, q ask) (driver.Rows, s
 			return nil, reasonQuarantine, a.proof, nil
 		case a.aged:
 			// A load must not go by what the catalog said so long ago.
-			if j, _, _ := c.cache.askFor(ctx, st, a.scope, q.text); j == nil {
+			if j, _, _ := c.cache.askFor(ctx, st, a.scope); j == nil {
 				return nil, reasonNoCatalog, unproven, nil
 			}
 			continue

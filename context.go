@@ -2,14 +2,18 @@ package cachedpgx
 
 import (
 	"context"
+	"slices"
 	"time"
 )
 
 // wish is what one call asks of the cache. It rides in the call's context.
 type wish struct {
-	bypass  bool          // neither served nor stored
-	refresh bool          // not served, stored
-	ttl     time.Duration // 0: unset; set, it marks the read
+	bypass  bool     // neither served nor stored
+	refresh bool     // not served, stored
+	policy  Policy   // what is set of it overrides everything else
+	marked  bool     // the read may be as old as its TTL
+	tags    []string // sorted, each once
+	invalid error    // a policy that makes no sense
 }
 
 type wishKey struct{}
@@ -55,5 +59,36 @@ func WithTTL(ctx context.Context, d time.Duration) context.Context {
 	if d <= 0 {
 		return WithoutCache(ctx)
 	}
-	return withWish(ctx, func(w *wish) { w.ttl = d })
+	return withWish(ctx, func(w *wish) { w.policy.TTL, w.marked = d, true })
+}
+
+// WithPolicy gives a context whose reads are cached as p says; what p leaves
+// unset is as a hint, a Rule, or Config.Policy says, in that order. It marks
+// the reads, as [WithTTL] does, and bounds the age of what they are served to
+// p.TTL in the same way. With ModeOff it does what [WithoutCache] does. Under a
+// policy that makes no sense reads go to the server, which is logged.
+func WithPolicy(ctx context.Context, p Policy) context.Context {
+	return withWish(ctx, func(w *wish) {
+		w.policy, w.marked = p.over(w.policy), true
+		w.invalid = p.check()
+		w.bypass = w.bypass || p.Mode == ModeOff
+	})
+}
+
+// WithTags gives a context whose reads are kept under tags, beside those that
+// it has: [Cache.InvalidateTags] drops them. Reads with different tags share
+// no entries. A tag is any string that isn't empty.
+func WithTags(ctx context.Context, tags ...string) context.Context {
+	return withWish(ctx, func(w *wish) { w.tags = joinTags(w.tags, tags) })
+}
+
+// joinTags gives the tags of both, sorted, each once.
+func joinTags(a, b []string) []string {
+	all := slices.Concat(a, b)
+	slices.Sort(all)
+	all = slices.Compact(all)
+	if len(all) > 0 && all[0] == "" {
+		all = all[1:]
+	}
+	return all
 }

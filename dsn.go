@@ -57,6 +57,14 @@ var parameters = []struct {
 	{"cache_server_max_idle", "a whole number from 1, such as 16, or off", countParam(func(c *Config) *int { return &c.ServerPool.MaxIdle }, true, 1_000_000)},
 	{"cache_server_max_lifetime", "a duration from 1ms, such as 30m, or off", durationParam(func(c *Config) *time.Duration { return &c.ServerPool.MaxLifetime }, true)},
 	{"cache_server_max_idle_time", "a duration from 1ms, such as 5m, or off", durationParam(func(c *Config) *time.Duration { return &c.ServerPool.MaxIdleTime }, true)},
+	{"cache_pure_functions", "a list such as shop.f,shop.g(shop.price;rate)", func(c *Config, v string) error {
+		list := strings.Split(v, ",")
+		if _, err := parsePure(list); err != nil {
+			return errValue
+		}
+		c.PureFunctions = list
+		return nil
+	}},
 	{"cache_pooler", "transaction", func(c *Config, v string) error {
 		if v != "transaction" {
 			return errValue

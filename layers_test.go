@@ -38,6 +38,8 @@ var fileRanks = map[string]int{
 	"statements.go": 1,
 
 	"config.go":     2,
+	"facts.go":      2,
+	"rules.go":      2,
 	"dsn.go":        2,
 	"hook.go":       2,
 	"origin.go":     2,

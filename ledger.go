@@ -1,6 +1,10 @@
 package cachedpgx
 
-import "sync/atomic"
+import (
+	"encoding/binary"
+	"hash/maphash"
+	"sync/atomic"
+)
 
 // The ledger knows whether rows that were loaded are still what the server
 // would answer, as far as this handle's own writes go. For now one epoch
@@ -99,4 +103,27 @@ func (l *ledger) quarantine() (end func()) {
 		l.move()
 		l.quarantines.Add(-1)
 	}
+}
+
+// tagLedger knows when tags were invalidated. The epoch of each tag of a read
+// is part of its key, so what was kept before, or is being loaded, is never
+// found again. Tags share their epochs by hash: that one is invalidated may
+// drop another's entries, too.
+type tagLedger struct {
+	seed   maphash.Seed
+	epochs [4096]atomic.Uint64
+}
+
+func (l *tagLedger) of(tag string) *atomic.Uint64 {
+	return &l.epochs[maphash.String(l.seed, tag)%uint64(len(l.epochs))]
+}
+
+// appendTags adds the tags of a read and when each was last invalidated.
+func appendTags(b []byte, tags []string, l *tagLedger) []byte {
+	b = binary.AppendUvarint(b, uint64(len(tags)))
+	for _, t := range tags {
+		b = appendFramed(b, t)
+		b = binary.BigEndian.AppendUint64(b, l.of(t).Load())
+	}
+	return b
 }

@@ -11,7 +11,7 @@ import (
 )
 
 func (c *Cache) loadQuery(a *admission, q ask) loadQuery {
-	limits := rowset.Limits{Rows: c.cfg.Policy.MaxRows, Bytes: c.cfg.Policy.MaxResultBytes}
+	limits := rowset.Limits{Rows: a.terms.policy.MaxRows, Bytes: a.terms.policy.MaxResultBytes}
 	if limits.Bytes < 0 || limits.Bytes > c.cfg.MaxBytes {
 		limits.Bytes = c.cfg.MaxBytes
 	}
@@ -163,12 +163,7 @@ func (c *Cache) keep(a *admission, l loaded, start instant, p *pin) {
 		c.counters.discarded.Add(1)
 		return
 	}
-	policy := c.cfg.Policy
-	if a.wish.ttl > 0 {
-		policy.TTL = a.wish.ttl
-		policy.NegativeTTL = min(policy.NegativeTTL, a.wish.ttl)
-	}
-	life := policy.life(l.rows.Len() == 0, rand.Float64())
+	life := a.terms.policy.life(l.rows.Len() == 0, rand.Float64())
 	if life <= 0 {
 		return
 	}

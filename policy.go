@@ -135,6 +135,32 @@ func (p Policy) filled() Policy {
 	return p
 }
 
+// over gives p with what it leaves unset as q says.
+func (p Policy) over(q Policy) Policy {
+	inherit(&p.Mode, q.Mode)
+	if p.TTL == 0 {
+		p.TTL = q.TTL
+	}
+	// A life that is set bounds an empty result's, whoever set that.
+	if p.NegativeTTL == 0 {
+		p.NegativeTTL = q.NegativeTTL
+	}
+	if p.TTL > 0 && p.NegativeTTL > p.TTL {
+		p.NegativeTTL = p.TTL
+	}
+	inherit(&p.Jitter, q.Jitter)
+	inherit(&p.MaxRows, q.MaxRows)
+	inherit(&p.MaxResultBytes, q.MaxResultBytes)
+	return p
+}
+
+func inherit[T comparable](v *T, from T) {
+	var unset T
+	if *v == unset {
+		*v = from
+	}
+}
+
 // life draws how long a result may live, counted from the start of its load.
 // u is uniform in [0, 1). Zero means that it is not kept.
 func (p Policy) life(negative bool, u float64) time.Duration {
@@ -147,3 +173,14 @@ func (p Policy) life(negative bool, u float64) time.Duration {
 	}
 	return ttl - time.Duration(float64(ttl)*p.Jitter*u)
 }
+
+// terms are how a read is cached: a policy in full, and where it comes from.
+type terms struct {
+	policy Policy // filled
+	unset  Policy // the same before it was filled
+	rule   string
+	marked bool // the caller, or a hint, has said how old it may be
+}
+
+// ttl is the longest life.
+func (t *terms) ttl() time.Duration { return t.policy.TTL }

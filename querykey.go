@@ -21,9 +21,10 @@ import (
 // interned, so a number that is given once and never again stands for their
 // text.
 //
-//	key       = scope statement prepared partition argument*
+//	key       = scope statement prepared partition tags argument*
 //	scope     = 8 bytes, statement = 8 bytes, prepared = 1 byte
 //	partition = uvarint length, bytes
+//	tags      = uvarint number, then of each: framed, 8 bytes of its epoch
 //	argument  = framed name, tag, value
 //
 // Each value has a fixed size or its length before it, so the concatenation

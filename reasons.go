@@ -23,4 +23,9 @@ const (
 	reasonBackslash   = "backslash" // with standard_conforming_strings off
 	reasonPartition   = "partition-failed"
 	reasonStandby     = "standby"
+	reasonPolicy      = "policy-invalid" // WithPolicy's makes no sense
+	reasonRule        = "rule-failed"    // a Rule's Match panicked
+
+	// Not a reason: the types of parameters must be known first.
+	reasonUndescribed = "parameter-types-unknown"
 )

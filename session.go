@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql/driver"
 	"errors"
+	"time"
 
 	"github.com/cachedpgx/cachedpgx/internal/catalog"
 	"github.com/cachedpgx/cachedpgx/internal/sqlscan"
@@ -58,7 +59,7 @@ func (c *Conn) held(ctx context.Context, st *statement, q ask) (string, proof) {
 	case !st.isRead():
 		return reason, unproven
 	case c.state != sessionClean:
-		return reason, c.proveHere(ctx, st, q)
+		return reason, c.proveHere(ctx, st)
 	}
 	if s := c.pin.scope(); s != nil {
 		if s == plain {
@@ -86,26 +87,31 @@ const mostPending = 64
 // proveHere asks the catalog about a read of a session that isn't clean, under
 // that session's own settings. A proof holds until the session runs anything
 // that isn't harmless, or the catalog may have changed.
-func (c *Conn) proveHere(ctx context.Context, st *statement, q ask) proof {
+func (c *Conn) proveHere(ctx context.Context, st *statement) proof {
 	pc := c.pin.pgConn()
 	if pc == nil || pc.TxStatus() != 'I' {
 		return unproven
 	}
 	if g := c.cache.statements.generation.Load(); g != c.provenUnder || len(c.proven) >= mostProven {
-		c.proven, c.provenUnder = nil, g
+		c.proven, c.provenUnder, c.facts = nil, g, nil
 	}
 	if at, ok := c.proven[st]; ok && c.cache.now()-at < instant(c.cache.cfg.CatalogTTL) {
 		return harmless
 	}
-	params, err := paramTypes(ctx, pc, st, q.text)
-	if err != nil {
+	if c.proven == nil || c.facts == nil {
+		s := c.pin.scope()
+		if s == nil {
+			return unproven
+		}
+		c.proven, c.facts = map[*statement]instant{}, c.cache.facts.apart(s)
+	}
+	now := func() time.Duration { return time.Duration(c.cache.now()) }
+	ttl := c.cache.cfg.CatalogTTL
+	if err := c.facts.AskAlone(ctx, pc, st.scan, now, ttl); err != nil {
 		return unproven
 	}
-	if v, err := catalog.Judge(ctx, pc, st.scan, params); err == nil && v.Harmless {
-		if c.proven == nil {
-			c.proven = map[*statement]instant{}
-		}
-		c.proven[st] = c.cache.now()
+	if v, at, ok := c.facts.Judge(st.scan, nil, now(), ttl); ok && v.Harmless {
+		c.proven[st] = instant(at)
 		return harmless
 	}
 	return unproven
@@ -119,7 +125,7 @@ func (c *Conn) note(st *statement, pr proof) {
 	if pr == harmless || st.keepsRows() {
 		return
 	}
-	c.proven = nil
+	c.proven, c.facts = nil, nil
 	c.pin.info.soiled = true
 	c.dirty = max(c.dirty, dirtRows)
 	if st.effect == effectTouched {
@@ -268,7 +274,7 @@ func (c *Conn) provePending() proof {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
 	for _, st := range c.pending {
-		j, err := c.cache.judgeOn(ctx, c.pin, st, st.scan.Identity)
+		j, err := c.cache.judgeOn(ctx, c.pin, st, (*catalog.Facts).AskAlone)
 		if err != nil || !j.Harmless {
 			return unproven
 		}

@@ -36,6 +36,8 @@ type statement struct {
 	asking   atomic.Bool  // the catalog is being asked again in the background
 	askAfter atomic.Int64 // an instant: the catalog could not be asked, and is not before then
 
+	asksFailed atomic.Int64 // times in a row that the catalog could not be asked
+
 	// What the server said when the text was prepared.
 	described atomic.Pointer[described]
 }
@@ -117,7 +119,8 @@ type judgement struct {
 	scope      uint64
 	generation uint64
 	at         instant
-	params     []uint32 // parameter types; nil where there are none, or none are known
+	terms      terms
+	failed     bool // a rule's Match panicked
 }
 
 // statements remembers texts, the least used first to go. It is safe for

@@ -3,6 +3,7 @@ package cachedpgx
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"reflect"
 	"strconv"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/cachedpgx/cachedpgx/internal/catalog"
+	"github.com/cachedpgx/cachedpgx/internal/sqlscan"
 )
 
 // What the catalog says of a statement is asked once, by one caller for all
@@ -65,16 +67,19 @@ func (c *Cache) judge(ctx context.Context, a *admission, q ask, p *pin) *judgeme
 			return j
 		}
 		if age < c.cfg.CatalogTTL {
-			c.judgeAgain(a.st, a.scope, q.text)
+			c.judgeAgain(a.st, a.scope)
 			return j
 		}
+	}
+	if fresh := c.judgeByName(a.st, a.scope); fresh != nil {
+		return fresh
 	}
 	if p != nil {
 		// It holds a connection, and asks on that.
 		if p.server.txStatus() != 'I' {
 			return j
 		}
-		fresh, err := c.judgeOn(ctx, p, a.st, q.text)
+		fresh, err := c.judgeOn(ctx, p, a.st, (*catalog.Facts).AskAlone)
 		if err != nil {
 			return nil
 		}
@@ -84,15 +89,18 @@ func (c *Cache) judge(ctx context.Context, a *admission, q ask, p *pin) *judgeme
 		if c.now() < instant(a.st.askAfter.Load()) {
 			return nil
 		}
-		fresh, p, err := c.askFor(ctx, a.st, a.scope, q.text)
-		if err != nil && p != partNone {
-			a.st.askAfter.Store(int64(c.now() + instant(askPause)))
+		fresh, p, err := c.askFor(ctx, a.st, a.scope)
+		switch {
+		case err != nil && p != partNone:
+			c.askLater(a.st, err)
+		case err == nil:
+			a.st.asksFailed.Store(0)
 		}
 		return fresh
 	}
 	if c.now() >= instant(c.askPause.Load()) {
 		waiting, cancel := context.WithTimeout(ctx, askPatience)
-		fresh, _, err := c.askFor(waiting, a.st, a.scope, q.text)
+		fresh, _, err := c.askFor(waiting, a.st, a.scope)
 		cancel()
 		if err == nil && fresh != nil {
 			return fresh
@@ -104,7 +112,10 @@ func (c *Cache) judge(ctx context.Context, a *admission, q ask, p *pin) *judgeme
 }
 
 // judgeAgain asks in the background; one question at a time for a statement.
-func (c *Cache) judgeAgain(st *statement, s *scope, text string) {
+func (c *Cache) judgeAgain(st *statement, s *scope) {
+	if j := c.judgeByName(st, s); j != nil && time.Duration(c.now()-j.at) < c.cfg.CatalogTTL/2 {
+		return // another statement has asked about the same names
+	}
 	if !st.asking.CompareAndSwap(false, true) {
 		return
 	}
@@ -112,7 +123,7 @@ func (c *Cache) judgeAgain(st *statement, s *scope, text string) {
 		defer st.asking.Store(false)
 		ctx, cancel := context.WithTimeout(closing, askDeadline)
 		defer cancel()
-		_, _, _ = c.askFor(ctx, st, s, text)
+		_, _, _ = c.askFor(ctx, st, s)
 	})
 	if err != nil {
 		st.asking.Store(false)
@@ -121,7 +132,7 @@ func (c *Cache) judgeAgain(st *statement, s *scope, text string) {
 
 // askFor asks the catalog on a connection of the pool; those who need the same
 // answer share the question.
-func (c *Cache) askFor(ctx context.Context, st *statement, s *scope, text string) (*judgement, part, error) {
+func (c *Cache) askFor(ctx context.Context, st *statement, s *scope) (*judgement, part, error) {
 	key := strconv.FormatUint(st.id, 36) + "/" + strconv.FormatUint(s.id, 36)
 	return c.asks.do(ctx, request[*judgement]{
 		key: key, stamp: stamp(c.statements.generation.Load()),
@@ -131,7 +142,7 @@ func (c *Cache) askFor(ctx context.Context, st *statement, s *scope, text string
 			}
 			defer c.leave()
 			p, err := c.origin.run(ctx, useLoad, func(p *pin) (err error) {
-				j, err = c.judgeOn(ctx, p, st, text)
+				j, err = c.judgeOn(ctx, p, st, (*catalog.Facts).Ask)
 				return err
 			})
 			if p != nil {
@@ -142,8 +153,36 @@ func (c *Cache) askFor(ctx context.Context, st *statement, s *scope, text string
 	})
 }
 
+// judgeByName judges by what is known of the names in a statement, and asks
+// nobody; nil if that does not do.
+func (c *Cache) judgeByName(st *statement, s *scope) *judgement {
+	generation := c.statements.generation.Load()
+	facts := c.facts.of(s, generation)
+	return c.conclude(st, s, generation, facts)
+}
+
+// conclude makes a judgement of facts.
+func (c *Cache) conclude(st *statement, s *scope, generation uint64, facts *catalog.Facts) *judgement {
+	v, at, ok := facts.Judge(st.scan, nil, time.Duration(c.now()), c.cfg.CatalogTTL)
+	if !ok {
+		return nil
+	}
+	return c.remember(st, &judgement{Verdict: v, scope: s.id, generation: generation, at: instant(at)})
+}
+
+// remember settles on what terms a statement is cached.
+func (c *Cache) remember(st *statement, j *judgement) *judgement {
+	var ok bool
+	if j.terms, ok = c.cfg.termsOf(st.scan, j.Verdict); !ok {
+		c.say("cachedpgx: a Rule's Match panicked, so the text goes to the server")
+		j.failed = true
+	}
+	st.verdict.Store(j)
+	return j
+}
+
 // judgeOn asks on one connection. The session must be clean and idle.
-func (c *Cache) judgeOn(ctx context.Context, p *pin, st *statement, text string) (*judgement, error) {
+func (c *Cache) judgeOn(ctx context.Context, p *pin, st *statement, ask askFacts) (*judgement, error) {
 	pc, s := p.pgConn(), p.scope()
 	if pc == nil || s == nil {
 		return nil, errNotIdentified
@@ -151,43 +190,36 @@ func (c *Cache) judgeOn(ctx context.Context, p *pin, st *statement, text string)
 	if same, err := p.unsoiled(ctx); err != nil || !same {
 		return nil, errors.Join(errNotIdentified, err)
 	}
-	j := &judgement{scope: s.id, generation: c.statements.generation.Load(), at: c.now()}
-	params, err := paramTypes(ctx, pc, st, text)
-	if err != nil {
-		return c.refused(st, j, err)
-	}
-	j.params = params
-	v, err := catalog.Judge(ctx, pc, st.scan, j.params)
-	if err != nil {
+	generation := c.statements.generation.Load()
+	facts := c.facts.of(s, generation)
+	now := func() time.Duration { return time.Duration(c.now()) }
+	if err := ask(facts, ctx, pc, st.scan, now, c.cfg.CatalogTTL/2); err != nil {
 		return nil, err
 	}
-	j.Verdict = v
-	st.verdict.Store(j)
-	return j, nil
+	c.facts.learn(s, facts)
+	if j := c.conclude(st, s, generation, facts); j != nil {
+		return j, nil
+	}
+	return nil, errNotIdentified
 }
 
-// paramTypes asks the server for the types of a text's parameters; nil, and no
-// question, where it has none.
-func paramTypes(ctx context.Context, pc *pgconn.PgConn, st *statement, text string) ([]uint32, error) {
-	if st.scan.Params == 0 {
-		return nil, nil
-	}
-	sd, err := pc.Prepare(ctx, "", text, nil)
-	if err != nil {
-		return nil, err
-	}
-	return sd.ParamOIDs, nil
-}
+// askFacts is a way to ask: in turn with others, or alone.
+type askFacts func(f *catalog.Facts, ctx context.Context, pc *pgconn.PgConn, st *sqlscan.Statement, now func() time.Duration, maxAge time.Duration) error
 
-// refused is the judgement of a text that the server won't have: not cached,
-// and it speaks for itself when it runs. Any other failure is no judgement.
-func (c *Cache) refused(st *statement, j *judgement, err error) (*judgement, error) {
-	var pgErr *pgconn.PgError
-	if !errors.As(err, &pgErr) || len(pgErr.Code) != 5 || pgErr.Code[:2] != "42" {
-		return nil, err
-	}
-	st.verdict.Store(j)
-	return j, nil
+// Pauses before a text's verdict is asked for again, after the catalog could
+// not be asked.
+const (
+	askPauseMin = 250 * time.Millisecond
+	askPauseMax = 30 * time.Second
+)
+
+// askLater has a statement wait, longer each time.
+func (c *Cache) askLater(st *statement, err error) {
+	n := st.asksFailed.Add(1)
+	pause := min(askPauseMin<<min(n-1, 10), askPauseMax)
+	pause -= time.Duration(rand.Float64() * float64(pause) / 4)
+	st.askAfter.Store(int64(c.now() + instant(pause)))
+	c.say("cachedpgx: the catalog can't be asked, so reads go to the server", "error", err)
 }
 
 // judgeText is the judgement over a driver that has no PostgreSQL catalog.
@@ -195,9 +227,7 @@ func (c *Cache) judgeText(st *statement) *judgement {
 	if j := st.verdict.Load(); j != nil {
 		return j
 	}
-	j := &judgement{Verdict: catalog.JudgeText(st.scan), scope: plain.id}
-	st.verdict.Store(j)
-	return j
+	return c.remember(st, &judgement{Verdict: catalog.JudgeText(st.scan), scope: plain.id})
 }
 
 // describe remembers what the server said of a text.
@@ -227,53 +257,112 @@ func (j *judgement) firstReason() string {
 
 // admitArgument says whether an argument lets the call be cached. Text that is
 // bound to a date or time parameter may be 'now' or 'today', which are the
-// clock; where the parameter's type isn't known, it is taken for one.
-func (j *judgement) admitArgument(i int, value any, kind argument, marked bool) string {
-	var oid uint32
-	if i < len(j.params) {
-		oid = j.params[i]
-	}
+// clock. Few texts hold such a word, so the types of parameters are asked for
+// only then, and for times.
+func (c *Cache) admitArgument(a *admission, i int, value any, kind argument, marked bool) string {
 	switch kind {
 	case argumentText:
-		if oid != 0 && !catalog.TimeParam(oid) {
+		if marked || !timeWords(value) {
 			return ""
 		}
-		if !marked && timeWords(value, oid) {
+	case argumentTime:
+	default:
+		return ""
+	}
+	if a.scope == plain {
+		if kind == argumentText {
 			return reasonDateWord
 		}
-	case argumentTime:
+		return ""
+	}
+	d, ok := c.descriptionOf(a.st)
+	if !ok {
+		return reasonUndescribed
+	}
+	switch {
+	case i >= len(d.params):
+		return reasonArgument
+	case kind == argumentTime:
 		// A time in a text parameter is written by its String method, which
 		// may show the monotonic clock.
-		if oid != 0 && !catalog.TimeParam(oid) {
+		if !catalog.TimeParam(d.params[i]) {
 			return reasonArgument
 		}
+	case c.facts.of(a.scope, a.judged.generation).TimeInput(d.params[i]):
+		return reasonDateWord
 	}
 	return ""
 }
 
 // timeWords looks for date words in an argument that is sent as text.
-func timeWords(value any, oid uint32) bool {
+func timeWords(value any) bool {
 	switch v := value.(type) {
 	case string:
-		return catalog.TimeWord(v) || catalog.TimeZoneParam(oid)
+		return catalog.TimeWord(v)
 	case []byte:
-		return catalog.TimeWord(string(v)) || catalog.TimeZoneParam(oid)
+		return catalog.TimeWord(string(v))
 	}
 	v := reflect.ValueOf(value)
 	switch v.Kind() {
 	case reflect.Pointer:
-		return !v.IsNil() && timeWords(v.Elem().Interface(), oid)
+		return !v.IsNil() && timeWords(v.Elem().Interface())
 	case reflect.String:
-		return catalog.TimeWord(v.String()) || catalog.TimeZoneParam(oid)
+		return catalog.TimeWord(v.String())
 	case reflect.Slice:
 		if v.Type().Elem().Kind() == reflect.Uint8 {
-			return catalog.TimeWord(string(v.Bytes())) || catalog.TimeZoneParam(oid)
+			return catalog.TimeWord(string(v.Bytes()))
 		}
 		for i := range v.Len() {
-			if timeWords(v.Index(i).Interface(), oid) {
+			if timeWords(v.Index(i).Interface()) {
 				return true
 			}
 		}
 	}
 	return false
+}
+
+// learnTypes asks the server for the types of a statement's parameters. An
+// empty reason says that they are known.
+func (c *Cache) learnTypes(ctx context.Context, a *admission, q ask, p *pin) string {
+	describe := func(ctx context.Context, p *pin) error {
+		pc, s := p.pgConn(), p.scope()
+		if pc == nil || s == nil {
+			return errNotIdentified
+		}
+		sd, err := pc.Prepare(ctx, "", q.text, nil)
+		if err != nil {
+			return err
+		}
+		c.describe(a.st, s, description{sd.ParamOIDs, true})
+		return nil
+	}
+	var err error
+	switch {
+	case p != nil:
+		if p.server.txStatus() != 'I' {
+			return reasonUndescribed
+		}
+		err = describe(ctx, p)
+	case c.now() < instant(a.st.askAfter.Load()):
+		return reasonUndescribed
+	default:
+		_, _, err = c.asks.do(ctx, request[*judgement]{
+			key: "types/" + strconv.FormatUint(a.st.id, 36) + "/" + strconv.FormatUint(a.scope.id, 36), stamp: stamp(c.statements.generation.Load()),
+			load: func(ctx context.Context) (*judgement, error) {
+				if err := c.enter(ctx); err != nil {
+					return nil, err
+				}
+				defer c.leave()
+				p, err := c.origin.run(ctx, useLoad, func(p *pin) error { return describe(ctx, p) })
+				if p != nil {
+					p.giveBack()
+				}
+				return nil, err
+			},
+		})
+	}
+	if _, ok := c.descriptionOf(a.st); err != nil || !ok {
+		return reasonUndescribed
+	}
+	return ""
 }

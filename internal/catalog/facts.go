@@ -1,191 +1,269 @@
 package catalog
 
 import (
-	"fmt"
+	"context"
+	"errors"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/cachedpgx/cachedpgx/internal/sqlscan"
 )
 
-// facts are what judgeSQL found, by kind.
-type facts struct {
-	relations []relationFact
-	missing   []Relation // without an OID
-	columns   map[string]bool
-	colTypes  []typeFact
-	userTypes map[uint32]userType       // what columns and parameters have, or hold within
-	functions map[string][]functionFact // by name; those in the search_path
-	typeNames map[string][]typeNameFact // users' types by name, wherever they are
-	operators map[string][]operatorFact // users' operators by name, wherever they are
-	opclasses []opclassFact             // users' classes of btree and hash
-	casts     []castFact                // users' casts
-	altered   bool                      // a view of the system's own was altered
-	sampling  []string                  // users' sampling methods
-}
+// Facts are what is known of a database, as one role with one search_path sees
+// it. They are kept by name, so that a text over known names asks the server
+// nothing. Facts grow old, and are asked again; what DDL makes void is thrown
+// away whole, by making new ones.
+//
+// Facts may be used concurrently.
+type Facts struct {
+	cfg    Config
+	asking chan struct{} // holds one token: one question at a time
 
-type relationFact struct {
-	Relation
-	kind, persistence byte
-	rowSecurity       bool
-}
-
-type typeFact struct {
-	oid  uint32
-	name string
-}
-
-// userType is a type that isn't built in: its kind, whether it is a domain with
-// a constraint, and whether its input or output is a user's, too.
-type userType struct {
-	typtype     byte
-	constrained bool
-	ownIO       bool
-}
-
-type functionFact struct {
-	catalog    bool // in the schema pg_catalog
-	user       bool // made by a user, or out of pg_catalog
-	volatility byte
-	// first is the typtype of its first argument, if one is enough to call
-	// it; p where it takes any number.
-	first byte
-}
-
-type typeNameFact struct {
-	typtype, base byte // base is 0 for all but domains
-}
-
-type operatorFact struct {
-	left, right typeDesc
-}
-
-type opclassFact struct {
-	name string
-	in   typeDesc
-}
-
-type castFact struct {
-	context        byte // i, a or e: implicit, assignment or explicit
-	source, target typeDesc
-	name           string // of the source
-}
-
-// typeDesc is what matters of a type when operators and casts are chosen. Its
-// zero value stands for no operand.
-type typeDesc struct {
-	oid               uint32
-	typtype, category byte
-	preferred         bool
-}
-
-func (t typeDesc) builtIn() bool { return t.oid < firstUserOID }
-
-// isRow says whether a value of the type may be a row of any table.
-func (t typeDesc) isRow() bool { return t.typtype == 'c' || t.typtype == 'p' }
-
-// reachable says whether an expression may have the type although no column
-// has: it is built in, a row, or an array of what has.
-func (t typeDesc) reachable() bool { return t.builtIn() || t.isRow() || t.category == 'A' }
-
-// readFacts reads the answer.
-func readFacts(rows [][][]byte) (*facts, error) {
-	f := &facts{
-		columns: make(map[string]bool), userTypes: make(map[uint32]userType), functions: make(map[string][]functionFact),
-		typeNames: make(map[string][]typeNameFact), operators: make(map[string][]operatorFact),
+	mu struct {
+		sync.RWMutex
+		builtIns  *BuiltIns
+		objects   *objects
+		at        time.Duration // of objects
+		path      []string
+		relations map[sqlscan.Name]*relation
 	}
-	for _, row := range rows {
-		if len(row) != 5 {
-			return nil, fmt.Errorf("catalog: a row of %d columns", len(row))
-		}
-		if err := f.read(string(row[0]), string(row[1]), string(row[2]), string(row[3]), string(row[4])); err != nil {
-			return nil, fmt.Errorf("catalog: %q: %w", row, err)
-		}
-	}
-	return f, nil
 }
 
-func (f *facts) read(kind, schema, name, a, b string) (err error) {
-	p := parser{}
-	switch kind {
-	case "relation":
-		r := relationFact{Relation: Relation{p.oid(a), schema, name}}
-		flags := p.flags(b, 3)
-		r.kind, r.persistence, r.rowSecurity = flags[0], flags[1], flags[2] == 't'
-		f.relations = append(f.relations, r)
-	case "missing":
-		f.missing = append(f.missing, Relation{Schema: schema, Name: name})
-	case "column-type":
-		f.colTypes = append(f.colTypes, typeFact{p.oid(a), name})
-	case "column":
-		f.columns[name] = true
-	case "user-type":
-		flags := p.flags(a, 2)
-		t := userType{typtype: flags[0], constrained: flags[0] == 'd' && flags[1] == 't'}
-		oids := strings.Fields(b)
-		if len(oids) != 5 {
-			p.failed = true
-			break
-		}
-		for _, io := range oids[1:] {
-			t.ownIO = t.ownIO || p.oid(io) >= firstUserOID
-		}
-		f.userTypes[p.oid(oids[0])] = t
-	case "function":
-		flags := p.flags(a, 2)
-		fn := functionFact{catalog: schema != "", volatility: flags[0], user: flags[1] == 't'}
-		if b != "" {
-			fn.first = b[0]
-		}
-		f.functions[name] = append(f.functions[name], fn)
-	case "type-name":
-		t := typeNameFact{typtype: p.flags(a, 1)[0]}
-		if b != "" {
-			t.base = b[0]
-		}
-		f.typeNames[name] = append(f.typeNames[name], t)
-	case "operator":
-		f.operators[name] = append(f.operators[name], operatorFact{p.desc(a), p.desc(b)})
-	case "operator-class":
-		f.opclasses = append(f.opclasses, opclassFact{name, p.desc(a)})
-	case "cast":
-		f.casts = append(f.casts, castFact{p.flags(schema, 1)[0], p.desc(a), p.desc(b), name})
-	case "altered-view":
-		f.altered = true
-	case "sampling":
-		f.sampling = append(f.sampling, name)
+// Config is what the user says.
+type Config struct {
+	Pure        Pure
+	Partitioned bool // rows are shared only among those whom row security treats alike
+}
+
+// mostRelations bounds the names that are remembered.
+const mostRelations = 20_000
+
+// NewFacts gives facts that know nothing yet, or what initdb made on the
+// server, if that is known from before.
+func NewFacts(cfg Config, known *BuiltIns) *Facts {
+	f := &Facts{cfg: cfg, asking: make(chan struct{}, 1)}
+	f.mu.builtIns = known
+	f.mu.path = []string{"pg_catalog", "public"} // mostly; the server says
+	f.mu.relations = map[sqlscan.Name]*relation{}
+	return f
+}
+
+// BuiltIns gives what is known of what initdb made; nil for nothing.
+func (f *Facts) BuiltIns() *BuiltIns {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	return f.mu.builtIns
+}
+
+// Judge gives the verdict on a statement by what is known and not older than
+// maxAge, and how old the oldest of that is. It reports false if something has
+// to be asked. params are the types of its parameters, nil where they are not
+// known.
+func (f *Facts) Judge(st *sqlscan.Statement, params []uint32, now, maxAge time.Duration) (v Verdict, at time.Duration, ok bool) {
+	switch st.Class {
+	case sqlscan.ClassRead, sqlscan.ClassShow, sqlscan.ClassLock:
 	default:
-		p.failed = true
+		return Verdict{Reasons: st.Reasons}, now, true
 	}
-	if p.failed {
-		return fmt.Errorf("not understood")
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	if f.mu.objects == nil || f.mu.builtIns == nil || now-f.mu.at >= maxAge {
+		return Verdict{}, 0, false
 	}
-	return nil
+	at = f.mu.at
+	rels := make([]*relation, 0, len(st.Relations))
+	for _, n := range st.Relations {
+		r := f.mu.relations[n]
+		if r == nil || now-r.at >= maxAge {
+			return Verdict{}, 0, false
+		}
+		at = min(at, r.at)
+		rels = append(rels, r)
+	}
+	for _, n := range f.listed() {
+		r := f.mu.relations[n]
+		if r == nil || now-r.at >= maxAge {
+			return Verdict{}, 0, false
+		}
+		at = min(at, r.at)
+	}
+	j := judging{env: env{f.mu.builtIns, f.mu.objects}, st: st, harmless: true}
+	return j.statement(rels, params, func(name string) *relation { return f.mu.relations[qualified(name)] }), at, true
 }
 
-// parser reads the parts of a fact. What it can't read fails the whole answer.
-type parser struct{ failed bool }
-
-func (p *parser) oid(s string) uint32 {
-	n, err := strconv.ParseUint(s, 10, 32)
-	p.failed = p.failed || err != nil
-	return uint32(n)
+// qualified reads "schema.name".
+func qualified(s string) sqlscan.Name {
+	if schema, name, ok := strings.Cut(s, "."); ok {
+		return sqlscan.Name{Schema: schema, Name: name}
+	}
+	return sqlscan.Name{Name: s}
 }
 
-func (p *parser) flags(s string, n int) string {
-	if len(s) != n {
-		p.failed = true
-		return strings.Repeat("?", n)
+// statement judges a statement over relations that are known.
+func (j *judging) statement(rels []*relation, params []uint32, listed func(string) *relation) Verdict {
+	st := j.st
+	j.columns = func(name string) (types []uint32) {
+		for _, r := range rels {
+			types = append(types, r.columns[name]...)
+		}
+		return types
 	}
-	return s
+	j.types = map[uint32]bool{}
+	var reached []Relation
+	var hidden []sqlscan.Reason
+	input := false
+	for i, r := range rels {
+		if r.oid == 0 {
+			j.barDoubt(ReasonMissing, st.Relations[i].String())
+			continue
+		}
+		reached = append(reached, r.reached[0])
+		for t := range r.types {
+			j.types[t] = true
+		}
+		hidden = append(hidden, r.reasons...)
+		j.reads = append(j.reads, r.reads...)
+		j.harmless = j.harmless && r.harmless
+		input = input || r.input
+	}
+	named := len(reached)
+	for _, oid := range params {
+		j.comes(oid)
+	}
+	j.piece()
+	j.parameters(params)
+	if input && (j.calls || st.Params > 0) {
+		j.barDoubt(ReasonType, "a domain's check may run")
+	}
+	for _, r := range hidden {
+		if !slices.Contains(j.reasons, r) {
+			j.reasons = append(j.reasons, r)
+		}
+	}
+	for _, r := range rels {
+		if r.oid != 0 {
+			reached = append(reached, r.reached[1:]...)
+		}
+	}
+	for _, name := range j.reads {
+		r := listed(name)
+		if r == nil || r.oid == 0 {
+			j.bar(ReasonMissing, name+", which a listed function reads")
+			continue
+		}
+		reached = append(reached, r.reached...)
+		for _, reason := range r.reasons {
+			j.add(reason.Code, reason.Detail, reason.Markable)
+		}
+	}
+	if j.tooMany {
+		j.bar(ReasonNoCatalog, "too many functions, types or operators to look through")
+		j.harmless = false
+	}
+	return verdict(st, j.reasons, j.harmless, reached, named)
 }
 
-func (p *parser) desc(s string) typeDesc {
-	if s == "" {
-		return typeDesc{}
+// parameters judges the types of parameters, where they are known.
+func (j *judging) parameters(params []uint32) {
+	for i, oid := range params {
+		if _, input, _ := j.typeState(oid); input != pure {
+			name := "parameter $" + strconv.Itoa(i+1)
+			if oid >= firstUserOID {
+				j.barDoubt(ReasonType, name)
+			} else {
+				j.bar(ReasonType, name)
+			}
+		}
 	}
-	parts := strings.Fields(s)
-	if len(parts) != 4 {
-		p.failed = true
-		return typeDesc{}
+}
+
+func verdict(st *sqlscan.Statement, reasons []sqlscan.Reason, harmless bool, relations []Relation, named int) Verdict {
+	v := Verdict{Reasons: reasons, Harmless: harmless}
+	seen := make(map[Relation]bool, len(relations))
+	for i, r := range relations {
+		if !seen[r] {
+			seen[r] = true
+			v.Relations = append(v.Relations, r)
+			if i < named {
+				v.Named = len(v.Relations)
+			}
+		}
 	}
-	return typeDesc{p.oid(parts[0]), p.flags(parts[1], 1)[0], p.flags(parts[2], 1)[0], parts[3] == "t"}
+	read := st.Class == sqlscan.ClassRead && len(v.Relations) > 0
+	v.Cacheable = read && len(reasons) == 0
+	v.WithMark = read
+	for _, r := range reasons {
+		v.WithMark = v.WithMark && r.Markable
+	}
+	return v
+}
+
+// TimeInput says whether a parameter of a type reads the clock when it is given
+// text such as 'now'.
+func (f *Facts) TimeInput(oid uint32) bool {
+	if oid < firstUserOID {
+		return TimeParam(oid)
+	}
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	if f.mu.objects == nil {
+		return true
+	}
+	_, _, time := env{f.mu.builtIns, f.mu.objects}.typeState(oid)
+	return time
+}
+
+var errPathChanged = errors.New("catalog: the search_path resolves otherwise")
+
+// Ask asks the server what a statement needs that is not known, or older than
+// maxAge, in one round trip below pgx.Conn, so that a user's tracers don't see
+// it. The session must be clean and idle: names are resolved under its
+// search_path and role. now is asked before the server is. An error is the
+// server's, or the connection's; nothing is known then.
+func (f *Facts) Ask(ctx context.Context, pc *pgconn.PgConn, st *sqlscan.Statement, now func() time.Duration, maxAge time.Duration) error {
+	select {
+	case f.asking <- struct{}{}:
+		defer func() { <-f.asking }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	return f.ask(ctx, pc, st, now, maxAge)
+}
+
+// AskAlone is Ask for one who waits for nobody.
+func (f *Facts) AskAlone(ctx context.Context, pc *pgconn.PgConn, st *sqlscan.Statement, now func() time.Duration, maxAge time.Duration) error {
+	return f.ask(ctx, pc, st, now, maxAge)
+}
+
+func (f *Facts) ask(ctx context.Context, pc *pgconn.PgConn, st *sqlscan.Statement, now func() time.Duration, maxAge time.Duration) error {
+	for range 3 {
+		err := f.askOnce(ctx, pc, st, now(), maxAge)
+		if !errors.Is(err, errPathChanged) {
+			return err
+		}
+	}
+	return errPathChanged
+}
+
+// Judge asks the server about one statement, and keeps nothing.
+func Judge(ctx context.Context, pc *pgconn.PgConn, st *sqlscan.Statement, params []uint32) (Verdict, error) {
+	f := NewFacts(Config{}, nil)
+	now := func() time.Duration { return 0 }
+	v, _, ok := f.Judge(st, params, 0, time.Hour)
+	if ok {
+		return v, nil
+	}
+	if err := f.ask(ctx, pc, st, now, time.Hour); err != nil {
+		return Verdict{}, err
+	}
+	v, _, ok = f.Judge(st, params, 0, time.Hour)
+	if !ok {
+		return Verdict{}, errors.New("catalog: the server did not answer in full")
+	}
+	return v, nil
 }

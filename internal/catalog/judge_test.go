@@ -2,7 +2,6 @@ package catalog
 
 import (
 	"context"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -146,8 +145,8 @@ func TestJudgeCacheable(t *testing.T) {
 func TestJudgeRelations(t *testing.T) {
 	const tree = "SELECT 1 FROM "
 	runCases(t, []judgeCase{
-		{"view", "", "SELECT id FROM plain_view", refused, "relation-kind"},
-		{"materialized view", "", "SELECT id FROM mat", harmless, "relation-kind"},
+		{"view", "", "SELECT id FROM plain_view", cached, ""},
+		{"materialized view", "", "SELECT id FROM mat", cached, ""},
 		{"sequence", "", "SELECT last_value FROM seq", harmless, "relation-kind"},
 		{"composite type " + broken, "", "SELECT a FROM pair", refused, "relation-kind"},
 		{"index " + broken, "", "SELECT 1 FROM item_pkey", refused, "relation-kind"},
@@ -162,11 +161,11 @@ func TestJudgeRelations(t *testing.T) {
 		{"system catalog", "", "SELECT relname FROM pg_class", harmless, "system-relation"},
 		{"system catalog, qualified", "", "SELECT relname FROM pg_catalog.pg_class", harmless, "system-relation"},
 		{"system catalog, joined", "", "SELECT i.id FROM item i, pg_class c", harmless, "system-relation"},
-		{"system view", "", "SELECT count(*) FROM pg_stat_activity", harmless, "relation-kind system-relation"},
-		{"information_schema", "", "SELECT table_name FROM information_schema.tables", harmless, "relation-kind system-relation"},
+		{"system view", "", "SELECT count(*) FROM pg_stat_activity", harmless, "system-relation"},
+		{"information_schema", "", "SELECT table_name FROM information_schema.tables", harmless, "system-relation"},
 		{"system catalog with a mark", "", "SELECT relname, now() FROM pg_class", harmless, "system-relation volatile-function"},
 		{"altered system view", "CREATE FUNCTION f() RETURNS int LANGUAGE sql AS 'SELECT 1'; CREATE OR REPLACE VIEW information_schema.collation_character_set_applicability AS SELECT NULL::information_schema.sql_identifier AS collation_catalog, NULL::information_schema.sql_identifier AS collation_schema, f()::text::information_schema.sql_identifier AS collation_name, NULL::information_schema.sql_identifier AS character_set_catalog, NULL::information_schema.sql_identifier AS character_set_schema, NULL::information_schema.sql_identifier AS character_set_name",
-			"SELECT collation_name FROM information_schema.collation_character_set_applicability", refused, "relation-kind system-relation"},
+			"SELECT collation_name FROM information_schema.collation_character_set_applicability", refused, "system-relation"},
 		{"toast", "CREATE TABLE pg_t (id int); DO $$ BEGIN EXECUTE 'ALTER TABLE pg_t RENAME TO pg_t2'; END $$", "SELECT id FROM pg_t2", cached, ""},
 		{"temp table", "CREATE TEMP TABLE tmp (id int)", "SELECT id FROM tmp", harmless, "temporary-table"},
 		{"temp table, qualified", "CREATE TEMP TABLE tmp (id int)", "SELECT id FROM pg_temp.tmp", harmless, "temporary-table"},
@@ -174,17 +173,17 @@ func TestJudgeRelations(t *testing.T) {
 		{"temp table beside a qualified one", "CREATE TEMP TABLE item (id int)", "SELECT id FROM public.item", cached, ""},
 		{"temp schema without such a table " + broken, "CREATE TEMP TABLE tmp (id int)", "SELECT id FROM pg_temp.item", refused, "unknown-relation"},
 		{"temp child", "CREATE TEMP TABLE pet () INHERITS (animal)", "SELECT id FROM animal", harmless, "temporary-table"},
-		{"row security", "", "SELECT id FROM secret", refused, "row-security"},
-		{"row security in a subquery", "", "SELECT id FROM item WHERE id IN (SELECT id FROM secret)", refused, "row-security"},
-		{"row security with a mark", "", "SELECT id, now() FROM secret", refused, "row-security volatile-function"},
-		{"row security of a partition", "ALTER TABLE part_1_1 ENABLE ROW LEVEL SECURITY", "SELECT id FROM part", refused, "row-security"},
-		{"row security of a parent", "ALTER TABLE animal ENABLE ROW LEVEL SECURITY", "SELECT id FROM pup", refused, "row-security"},
+		{"row security", "", "SELECT id FROM secret", harmless, "row-security"},
+		{"row security in a subquery", "", "SELECT id FROM item WHERE id IN (SELECT id FROM secret)", harmless, "row-security"},
+		{"row security with a mark", "", "SELECT id, now() FROM secret", harmless, "row-security volatile-function"},
+		{"row security of a partition", "ALTER TABLE part_1_1 ENABLE ROW LEVEL SECURITY", "SELECT id FROM part", harmless, "row-security"},
+		{"row security of a parent", "ALTER TABLE animal ENABLE ROW LEVEL SECURITY", "SELECT id FROM pup", harmless, "row-security"},
 		{"foreign partition", "CREATE FOREIGN TABLE part_far PARTITION OF part FOR VALUES IN (3) SERVER far", tree + "part WHERE id = 1", markedFar, "foreign-table"},
 		{"foreign child", "CREATE FOREIGN TABLE far_pet () INHERITS (pup) SERVER far", tree + "ONLY animal", markedFar, "foreign-table"},
-		{"shadowed by the search_path", "CREATE VIEW app.item AS SELECT 1 AS id; SET LOCAL search_path = app, public", "SELECT id FROM item", refused, "relation-kind"},
+		{"shadowed by the search_path", "CREATE VIEW app.item AS SELECT 1 AS id; SET LOCAL search_path = app, public", "SELECT id FROM item", cached, ""},
 		{"not shadowed when later", "CREATE VIEW app.item AS SELECT 1 AS id; SET LOCAL search_path = public, app", "SELECT id FROM item", cached, ""},
 		{"shadowed under \"$user\"", "CREATE SCHEMA AUTHORIZATION CURRENT_USER; DO $$ BEGIN EXECUTE format('CREATE VIEW %I.item AS SELECT 1 AS id', current_user); END $$",
-			"SELECT id FROM item", refused, "relation-kind"},
+			"SELECT id FROM item", cached, ""},
 		{"pg_catalog first, unless told", "CREATE TABLE pg_class (id int)", "SELECT 1 FROM pg_class", harmless, "system-relation"},
 		{"pg_catalog last", "CREATE TABLE pg_class (id int); SET LOCAL search_path = public, pg_catalog", "SELECT id FROM pg_class", cached, ""},
 		{"a schema one may not use " + broken, "CREATE ROLE lowly_of_catalog; SET LOCAL ROLE lowly_of_catalog; SET LOCAL search_path = app, public",
@@ -196,29 +195,29 @@ func TestJudgeRelations(t *testing.T) {
 func TestJudgeTypes(t *testing.T) {
 	const enumWide = "CREATE FUNCTION i2m(int) RETURNS mood VOLATILE LANGUAGE sql AS 'SELECT ''ok''::mood'; CREATE CAST (int AS mood) WITH FUNCTION i2m(int) AS IMPLICIT"
 	runCases(t, []judgeCase{
-		{"enum column", "", "SELECT id FROM feels", harmless, "type"},
-		{"domain column", "", "SELECT id FROM tamed", harmless, "type"},
-		{"checked domain column", "", "SELECT id FROM fussed", harmless, "type"},
-		{"checked domain, and a function that may read one", "", "SELECT json_populate_record(f, '{}') FROM fussed f", refused, "function type"},
+		{"enum column", "", "SELECT id FROM feels", cached, ""},
+		{"domain column", "", "SELECT id FROM tamed", cached, ""},
+		{"checked domain column", "", "SELECT id FROM fussed", cached, ""},
+		{"checked domain, and a function that may read one", "", "SELECT json_populate_record(f, '{}') FROM fussed f", refused, "stable-function type"},
 		{"checked domain as a parameter", "", "SELECT id FROM fussed WHERE ds = $1", refused, "type"},
-		{"composite column", "", "SELECT id FROM paired", harmless, "type"},
-		{"range column", "", "SELECT id FROM spanned", harmless, "type"},
+		{"composite column", "", "SELECT id FROM paired", cached, ""},
+		{"range column", "", "SELECT id FROM spanned", cached, ""},
 		{"timetz column", "", "SELECT id FROM clocked", harmless, "type"},
 		{"regclass column", "", "SELECT id FROM regged", harmless, "type"},
-		{"array of enums", "CREATE TABLE moods (ms mood[])", "SELECT 1 FROM moods", harmless, "type"},
+		{"array of enums", "CREATE TABLE moods (ms mood[])", "SELECT 1 FROM moods", cached, ""},
 		{"a dropped column's type doesn't matter", "ALTER TABLE feels DROP COLUMN m", "SELECT id FROM feels", cached, ""},
-		{"citext column", "CREATE EXTENSION citext; CREATE TABLE ci (c citext)", "SELECT 1 FROM ci", refused, "type"},
-		{"a column of an extension's type without casts", "CREATE EXTENSION cube; CREATE TABLE cubes (c cube[])", "SELECT 1 FROM cubes", refused, "type"},
+		{"citext column", "CREATE EXTENSION citext; CREATE TABLE ci (c citext)", "SELECT 1 FROM ci", cached, ""},
+		{"a column of an extension's type without casts", "CREATE EXTENSION cube; CREATE TABLE cubes (c cube[])", "SELECT 1 FROM cubes", cached, ""},
 		{"multirange column", "CREATE TABLE mr (m span_multirange)", "SELECT 1 FROM mr", refused, "type"},
-		{"array of citext in a composite", "CREATE EXTENSION citext; CREATE TYPE inner_ci AS (c citext[]); CREATE TABLE ci (c inner_ci)", "SELECT 1 FROM ci", refused, "type"},
+		{"array of citext in a composite", "CREATE EXTENSION citext; CREATE TYPE inner_ci AS (c citext[]); CREATE TABLE ci (c inner_ci)", "SELECT 1 FROM ci", cached, ""},
 		{"timetz parameter", "", "SELECT id FROM clocked WHERE tt = $1", harmless, "type"},
-		{"enum parameter", "", "SELECT id FROM feels WHERE m = $1", harmless, "type"},
-		{"cast", "", "SELECT id::text FROM item", harmless, "syntax-not-cached type"},
-		{"cast of a column to a clock", "", "SELECT id FROM item WHERE code::date > '2024-01-01'", harmless, "syntax-not-cached type"},
-		{"typed literal", "", "SELECT id FROM item WHERE made > date '2024-01-01'", harmless, "syntax-not-cached type"},
-		{"cast to a user's type", "", "SELECT id FROM item WHERE 'ok'::mood IS NULL", refused, "syntax-not-cached type"},
+		{"enum parameter", "", "SELECT id FROM feels WHERE m = $1", cached, ""},
+		{"cast", "", "SELECT id::text FROM item", cached, ""},
+		{"cast of a column to a clock", "", "SELECT id FROM item WHERE code::date > '2024-01-01'", marked, "date-input"},
+		{"typed literal", "", "SELECT id FROM item WHERE made > date '2024-01-01'", cached, ""},
+		{"cast to a user's type", "", "SELECT id FROM item WHERE 'ok'::mood IS NULL", cached, ""},
 		{"a user's type named interval", "CREATE DOMAIN app.interval AS text; SET LOCAL search_path = app, pg_catalog, public",
-			`SELECT id FROM item WHERE "interval" 'x' IS NULL`, refused, "type"},
+			`SELECT id FROM item WHERE "interval" 'x' IS NULL`, cached, ""},
 		{"a user's implicit cast between built-in types", "CREATE FUNCTION c(date) RETURNS int VOLATILE LANGUAGE sql AS 'SELECT 1'; CREATE CAST (date AS int) WITH FUNCTION c(date) AS IMPLICIT",
 			"SELECT id FROM item", refused, "user-cast"},
 		{"a user's assignment cast between built-in types", "CREATE FUNCTION c(date) RETURNS int VOLATILE LANGUAGE sql AS 'SELECT 1'; CREATE CAST (date AS int) WITH FUNCTION c(date) AS ASSIGNMENT",
@@ -227,9 +226,9 @@ func TestJudgeTypes(t *testing.T) {
 			"SELECT id FROM item WHERE item > 5", refused, "user-cast"},
 		{"a user's cast that an extension's type has", "CREATE EXTENSION citext", "SELECT id FROM item", cached, ""},
 		{"a user's explicit cast, and a cast in the text", "CREATE FUNCTION c(date) RETURNS int VOLATILE LANGUAGE sql AS 'SELECT 1'; CREATE CAST (date AS int) WITH FUNCTION c(date)",
-			"SELECT made::int FROM item", refused, "syntax-not-cached type"},
+			"SELECT made::int FROM item", refused, "user-cast"},
 		{"a user's explicit cast to json, and a function that applies it", "CREATE FUNCTION c(item) RETURNS json VOLATILE LANGUAGE sql AS 'SELECT ''1''::json'; CREATE CAST (item AS json) WITH FUNCTION c(item)",
-			"SELECT to_json(item) FROM item", refused, "function"},
+			"SELECT to_json(item) FROM item", refused, "user-cast"},
 		{"a cast into an enum", enumWide, "SELECT id FROM item", cached, ""},
 		{"a cast into an enum that has operators", enumWide + "; CREATE FUNCTION me(mood, mood) RETURNS bool LANGUAGE sql AS 'SELECT true'; CREATE OPERATOR = (LEFTARG = mood, RIGHTARG = mood, FUNCTION = me)",
 			"SELECT id FROM item WHERE id = 1", refused, "operator"},
@@ -252,7 +251,7 @@ func TestJudgeOperators(t *testing.T) {
 		{"a user's operator that isn't used", eq + "CREATE OPERATOR <= (LEFTARG = int, RIGHTARG = text, FUNCTION = eq)", "SELECT id FROM item WHERE id = 1", cached, ""},
 		{"a user's operator on a user's type, no built-in one of that name", "CREATE FUNCTION me(mood, mood) RETURNS bool VOLATILE LANGUAGE sql AS 'SELECT true'; CREATE OPERATOR ### (LEFTARG = mood, RIGHTARG = mood, FUNCTION = me)",
 			"SELECT id FROM item WHERE 'ok' ### 'sad'", refused, "operator"},
-		{"a user's operator in another schema", eq + "CREATE OPERATOR other.= (LEFTARG = int, RIGHTARG = text, FUNCTION = eq)", "SELECT id FROM item WHERE id OPERATOR(other.=) name", refused, "operator syntax-not-cached"},
+		{"a user's operator in another schema", eq + "CREATE OPERATOR other.= (LEFTARG = int, RIGHTARG = text, FUNCTION = eq)", "SELECT id FROM item WHERE id OPERATOR(other.=) name", refused, "operator"},
 		{"a user's operator on rows", "CREATE FUNCTION ieq(item, item) RETURNS bool VOLATILE LANGUAGE sql AS 'SELECT true'; CREATE OPERATOR = (LEFTARG = item, RIGHTARG = item, FUNCTION = ieq)",
 			"SELECT 1 FROM item a JOIN item b ON a = b", refused, "operator"},
 		{"a user's prefix operator of a built-in's name", "CREATE FUNCTION pre(mood) RETURNS bool VOLATILE LANGUAGE sql AS 'SELECT true'; CREATE OPERATOR || (RIGHTARG = mood, FUNCTION = pre)",
@@ -260,19 +259,19 @@ func TestJudgeOperators(t *testing.T) {
 		{"a user's operator on a user's type only", "CREATE FUNCTION me(mood, mood) RETURNS bool VOLATILE LANGUAGE sql AS 'SELECT true'; CREATE OPERATOR = (LEFTARG = mood, RIGHTARG = mood, FUNCTION = me)",
 			"SELECT id FROM item WHERE id = 1 AND 'a' = 'b'", cached, ""},
 		{"the same, where a column has that type", "CREATE FUNCTION me(mood, mood) RETURNS bool VOLATILE LANGUAGE sql AS 'SELECT true'; CREATE OPERATOR = (LEFTARG = mood, RIGHTARG = mood, FUNCTION = me)",
-			"SELECT id FROM feels WHERE m = 'ok'", refused, "type"},
+			"SELECT id FROM feels WHERE m = 'ok'", refused, "operator"},
 		{"a user's operator on strings of a user's type, no built-in one on text " + broken, "CREATE EXTENSION citext; CREATE FUNCTION cm(citext, citext) RETURNS int VOLATILE LANGUAGE sql AS 'SELECT 1'; CREATE OPERATOR - (LEFTARG = citext, RIGHTARG = citext, FUNCTION = cm)",
 			"SELECT 'a' - 'b' FROM item", refused, "operator"},
-		{"citext and text", "CREATE EXTENSION citext", "SELECT id FROM item WHERE name LIKE 'a'", refused, "operator"},
-		{"an operator of a user's type, by its schema", "CREATE EXTENSION citext", "SELECT id FROM item WHERE 'a' OPERATOR(public.=) 'b'", refused, "operator syntax-not-cached"},
-		{"jsonb's operator beside hstore's", "CREATE EXTENSION hstore", "SELECT id FROM item WHERE doc @> '{}'", harmless, "operator"},
-		{"an operator not in the list", "", "SELECT doc -> 'a' FROM item", harmless, "operator"},
-		{"text search", "", "SELECT id FROM item WHERE name @@ 'a'", harmless, "operator"},
+		{"citext and text", "CREATE EXTENSION citext", "SELECT id FROM item WHERE name LIKE 'a'", cached, ""},
+		{"an operator of a user's type, by its schema", "CREATE EXTENSION citext", "SELECT id FROM item WHERE 'a' OPERATOR(public.=) 'b'", cached, ""},
+		{"jsonb's operator beside hstore's", "CREATE EXTENSION hstore", "SELECT id FROM item WHERE doc @> '{}'", cached, ""},
+		{"an operator not in the list", "", "SELECT doc -> 'a' FROM item", cached, ""},
+		{"text search", "", "SELECT id FROM item WHERE name @@ 'a'", cached, ""},
 		{"hostile = of its own in the path", "CREATE FUNCTION neq(name, name) RETURNS bool VOLATILE LANGUAGE sql AS 'SELECT false'; CREATE FUNCTION oeq(oid, oid) RETURNS bool VOLATILE LANGUAGE sql AS 'SELECT false';" +
 			"CREATE OPERATOR app.= (LEFTARG = name, RIGHTARG = name, FUNCTION = neq); CREATE OPERATOR app.= (LEFTARG = oid, RIGHTARG = oid, FUNCTION = oeq);" +
 			"CREATE FUNCTION app.unnest(text[]) RETURNS SETOF text LANGUAGE sql AS 'SELECT NULL::text WHERE false'; CREATE TABLE app.pg_class (oid oid, relname name); CREATE TABLE app.pg_operator (oid oid);" +
 			"CREATE FUNCTION app.concat(VARIADIC text[]) RETURNS text LANGUAGE sql AS 'SELECT ''rp--'''; CREATE TYPE app.text AS ENUM ('x'); SET LOCAL search_path = app, public, pg_catalog",
-			"SELECT id FROM plain_view WHERE id = 1", refused, "operator relation-kind"},
+			"SELECT id FROM plain_view WHERE id = 1", refused, "operator"},
 		{"the same, and a table", "CREATE TABLE app.pg_class (oid oid, relname name); CREATE TABLE app.pg_namespace (oid oid); CREATE TYPE app.text AS ENUM ('x'); CREATE TABLE app.pg_proc (id int); SET LOCAL search_path = app, public, pg_catalog",
 			"SELECT id FROM item WHERE id = 1", cached, ""},
 	})
@@ -280,29 +279,29 @@ func TestJudgeOperators(t *testing.T) {
 
 func TestJudgeFunctions(t *testing.T) {
 	runCases(t, []judgeCase{
-		{"built-in and immutable", "", "SELECT lower(name) FROM item", harmless, "function"},
-		{"a user's, volatile", "", "SELECT vol(id) FROM item", refused, "function"},
-		{"a user's, immutable", "", "SELECT pure(id) FROM item", refused, "function"},
-		{"a user's, qualified", "", "SELECT public.vol(id) FROM item", refused, "function"},
-		{"unknown " + broken, "", "SELECT nosuch(id) FROM item", refused, "function"},
-		{"a user's overload of an aggregate", "CREATE FUNCTION sum(text) RETURNS int VOLATILE LANGUAGE sql AS 'SELECT 1'", "SELECT sum(name) FROM item", refused, "function"},
+		{"built-in and immutable", "", "SELECT lower(name) FROM item", cached, ""},
+		{"a user's, volatile", "", "SELECT vol(id) FROM item", refused, "volatile-function"},
+		{"a user's, immutable", "", "SELECT pure(id) FROM item", cached, ""},
+		{"a user's, qualified", "", "SELECT public.vol(id) FROM item", refused, "volatile-function"},
+		{"unknown " + broken, "", "SELECT nosuch(id) FROM item", refused, "unknown-function"},
+		{"a user's overload of an aggregate", "CREATE FUNCTION sum(text) RETURNS int VOLATILE LANGUAGE sql AS 'SELECT 1'", "SELECT sum(name) FROM item", refused, "volatile-function"},
 		{"the same, with pg_catalog named", "CREATE FUNCTION sum(text) RETURNS int VOLATILE LANGUAGE sql AS 'SELECT 1'", "SELECT pg_catalog.sum(id) FROM item", cached, ""},
-		{"an aggregate's name in another schema " + broken, "", "SELECT app.sum(id) FROM item", refused, "function"},
-		{"a user's aggregate", "CREATE AGGREGATE count (text) (sfunc = textcat, stype = text)", "SELECT count(name) FROM item", refused, "function"},
-		{"a domain named like an aggregate", "CREATE DOMAIN sum AS text CHECK (of_text(value) > 0)", "SELECT sum(name) FROM item", refused, "function"},
+		{"an aggregate's name in another schema " + broken, "", "SELECT app.sum(id) FROM item", refused, "unknown-function"},
+		{"a user's aggregate", "CREATE AGGREGATE count (text) (sfunc = textcat, stype = text)", "SELECT count(name) FROM item", cached, ""},
+		{"a domain named like an aggregate", "CREATE DOMAIN sum AS text CHECK (of_text(value) > 0)", "SELECT sum(name) FROM item", refused, "type"},
 		{"clock", "", "SELECT now() FROM item", marked, "volatile-function"},
 		{"clock, volatile", "", "SELECT clock_timestamp(), timeofday(), statement_timestamp(), transaction_timestamp() FROM item", marked, "volatile-function"},
 		{"clock keyword", "", "SELECT current_timestamp FROM item", marked, "clock-keyword"},
-		{"clock of the user's own", "CREATE FUNCTION now(int DEFAULT 1) RETURNS int VOLATILE LANGUAGE sql AS 'SELECT 1'", "SELECT now(1) FROM item", refused, "function"},
+		{"clock of the user's own", "CREATE FUNCTION now(int DEFAULT 1) RETURNS int VOLATILE LANGUAGE sql AS 'SELECT 1'", "SELECT now(1) FROM item", refused, "volatile-function"},
 		{"chance", "", "SELECT id FROM item ORDER BY random()", marked, "volatile-function"},
 		{"date word", "", "SELECT id FROM item WHERE made = 'today'", marked, "date-word"},
 		{"sampling", "", "SELECT id FROM item TABLESAMPLE system (50)", marked, "tablesample"},
-		{"sampling by a user's method", "CREATE EXTENSION tsm_system_rows", "SELECT id FROM item TABLESAMPLE system_rows (5)", refused, "function tablesample"},
+		{"sampling by a user's method", "CREATE EXTENSION tsm_system_rows", "SELECT id FROM item TABLESAMPLE system_rows (5)", refused, "tablesample user-function"},
 		{"identity", "", "SELECT current_user FROM item", harmless, "identity-keyword"},
 		{"system column", "", "SELECT xmin FROM item", harmless, "system-column"},
 		{"chance not in the list", "", "SELECT gen_random_uuid() FROM item", harmless, "volatile-function"},
-		{"backend", "", "SELECT pg_backend_pid()", harmless, "function no-relation"},
-		{"transaction", "", "SELECT txid_current()", harmless, "function no-relation"},
+		{"backend", "", "SELECT pg_backend_pid()", harmless, "no-relation stable-function"},
+		{"transaction", "", "SELECT txid_current()", harmless, "no-relation stable-function"},
 		{"sleep", "", "SELECT pg_sleep(0) FROM item", harmless, "volatile-function"},
 		{"sequence", "", "SELECT nextval('seq') FROM item", refused, "volatile-function"},
 		{"sequence set", "", "SELECT setval('seq', 1) FROM item", refused, "volatile-function"},
@@ -313,11 +312,11 @@ func TestJudgeFunctions(t *testing.T) {
 		{"seed", "", "SELECT setseed(0) FROM item", refused, "volatile-function"},
 		{"another backend", "", "SELECT pg_cancel_backend(0) FROM item", refused, "volatile-function"},
 		{"query in text", "", "SELECT query_to_xml('select 1', true, true, '') FROM item", refused, "volatile-function"},
-		{"table in text", "", "SELECT table_to_xml('plain_view', true, true, '') FROM item", refused, "function"},
-		{"input in text", "", "SELECT domain_in('x', 0, 0) FROM item WHERE false", refused, "function"},
-		{"syntax that is no function", "", "SELECT COALESCE(name, 'x') FROM item", harmless, "function syntax-not-cached"},
-		{"window", "", "SELECT count(*) OVER () FROM item", harmless, "syntax-not-cached"},
-		{"set-returning", "", "SELECT * FROM item, generate_series(1, 2) g", harmless, "function syntax-not-cached"},
+		{"table in text", "", "SELECT table_to_xml('plain_view', true, true, '') FROM item", refused, "stable-function"},
+		{"input in text", "", "SELECT domain_in('x', 0, 0) FROM item WHERE false", refused, "stable-function"},
+		{"syntax that is no function", "", "SELECT COALESCE(name, 'x') FROM item", cached, ""},
+		{"window", "", "SELECT count(*) OVER () FROM item", cached, ""},
+		{"set-returning", "", "SELECT * FROM item, generate_series(1, 2) g", cached, ""},
 	})
 }
 
@@ -337,13 +336,13 @@ func TestJudgeAttributes(t *testing.T) {
 		{"a domain over that domain", "CREATE DOMAIN as1 AS item; CREATE DOMAIN as_item AS as1 CHECK (of_any(value) > 0)", "SELECT i.as_item FROM item i", refused, "attribute-function"},
 		{"of a parent's row", "CREATE FUNCTION of_animal(animal) RETURNS int VOLATILE LANGUAGE sql AS 'SELECT 1'", "SELECT d.of_animal FROM dog d", refused, "attribute-function"},
 		{"built-in and immutable", "", "SELECT i.count FROM item i", cached, ""},
-		{"built-in and stable", "", "SELECT i.row_to_json FROM item i", harmless, "attribute-function"},
+		{"built-in and stable", "", "SELECT i.row_to_json FROM item i", cached, ""},
 		{"built-in and stable, named like a column", "ALTER TABLE item ADD row_to_json int", "SELECT i.row_to_json FROM item i", cached, ""},
-		{"of an expression", "", "SELECT (i).of_item FROM item i", refused, "attribute-function syntax-not-cached"},
-		{"of a value", "", "SELECT ('x'::text).of_text FROM item", refused, "attribute-function syntax-not-cached type"},
-		{"of a value, built-in", "", "SELECT ('seq'::regclass).nextval FROM item", refused, "attribute-function syntax-not-cached type"},
-		{"of a function's alias", "", "SELECT s.nextval FROM item, CAST('seq' AS regclass) AS s", refused, "attribute-function syntax-not-cached type"},
-		{"of a function's alias, as a domain", "CREATE DOMAIN picky AS text CHECK (of_text(value) > 0)", "SELECT s.picky FROM item, lower('X') AS s", refused, "attribute-function function syntax-not-cached"},
+		{"of an expression", "", "SELECT (i).of_item FROM item i", refused, "attribute-function"},
+		{"of a value", "", "SELECT ('x'::text).of_text FROM item", refused, "attribute-function"},
+		{"of a value, built-in", "", "SELECT ('seq'::regclass).nextval FROM item", refused, "attribute-function type"},
+		{"of a function's alias", "", "SELECT s.nextval FROM item, CAST('seq' AS regclass) AS s", refused, "attribute-function type"},
+		{"of a function's alias, as a domain", "CREATE DOMAIN picky AS text CHECK (of_text(value) > 0)", "SELECT s.picky FROM item, lower('X') AS s", refused, "attribute-function"},
 	})
 }
 
@@ -351,9 +350,9 @@ func TestJudgeClasses(t *testing.T) {
 	runCases(t, []judgeCase{
 		{"SHOW", "", "SHOW work_mem", harmless, "not-a-read"},
 		{"EXPLAIN", "", "EXPLAIN SELECT id FROM item", harmless, "not-a-read"},
-		{"EXPLAIN of what may be folded", "", "EXPLAIN SELECT pure(1)", refused, "function not-a-read"},
+		{"EXPLAIN of what may be folded", "", "EXPLAIN SELECT pure(1)", harmless, "not-a-read"},
 		{"EXPLAIN of a write", "", "EXPLAIN DELETE FROM item", harmless, "not-a-read"},
-		{"EXPLAIN of a view", "", "EXPLAIN SELECT id FROM plain_view", refused, "not-a-read relation-kind"},
+		{"EXPLAIN of a view", "", "EXPLAIN SELECT id FROM plain_view", harmless, "not-a-read"},
 		{"row lock", "", "SELECT id FROM item FOR UPDATE", harmless, "row-lock"},
 		{"row lock with a mark", "", "SELECT id, now() FROM item FOR SHARE", harmless, "row-lock volatile-function"},
 		{"table lock", "", "LOCK TABLE item", harmless, "row-lock"},
@@ -390,37 +389,15 @@ func TestJudgeRelationTree(t *testing.T) {
 	}
 }
 
-// JIT compiles what the planner thinks costs more than 100,000, which takes
-// longer than any judgement should. Its estimate must stay clear of that.
-func TestJudgeCost(t *testing.T) {
+// A wide tree is one relation among its partitions, whichever is named.
+func TestJudgeManyPartitions(t *testing.T) {
 	pc := dial(t, pgtest.DSN(t))
-	run(t, pc, baseSchema+`CREATE TABLE many (id int) PARTITION BY LIST (id);
+	run(t, pc, `CREATE TABLE many (id int) PARTITION BY LIST (id);
 		DO $$ BEGIN FOR i IN 1..300 LOOP EXECUTE format('CREATE TABLE many_%s PARTITION OF many FOR VALUES IN (%s)', i, i); END LOOP; END $$;`)
-	run(t, pc, "ANALYZE")
-	for _, text := range []string{
-		"SELECT id FROM item",
-		"SELECT id FROM many",
-		"SELECT lower(a.x), now(), sum(b.y) FROM item a, sale b, part c, animal d, pup e, many f, many_7 g, feels h, tamed i, fussed j, paired k, spanned l, app.hidden m, pg_class n WHERE a.id = 1 AND b.id < 2",
-	} {
-		r := pc.ExecParams(context.Background(), "EXPLAIN "+judgeSQL, questions(sqlscan.Scan(text), nil), nil, nil, nil).Read()
-		if r.Err != nil {
-			t.Fatal(r.Err)
+	for _, text := range []string{"SELECT id FROM many", "SELECT id FROM many_7"} {
+		if v := ask(t, pc, text); !v.Cacheable || len(v.Relations) != 301 || v.Named != 1 {
+			t.Errorf("%s: cacheable %v, %d relations, %d named", text, v.Cacheable, len(v.Relations), v.Named)
 		}
-		var plan string
-		for _, row := range r.Rows {
-			plan += string(row[0]) + "\n"
-		}
-		if strings.Contains(plan, "JIT:") {
-			t.Errorf("%s: JIT would compile", text)
-		}
-		_, cost, _ := strings.Cut(plan, "..")
-		cost, _, _ = strings.Cut(cost, " ")
-		if c, err := strconv.ParseFloat(cost, 64); err != nil || c > 50000 {
-			t.Errorf("%s: a cost of %s", text, cost)
-		}
-	}
-	if v := ask(t, pc, "SELECT id FROM many_7"); !v.Cacheable || len(v.Relations) != 301 {
-		t.Errorf("cacheable %v, %d relations", v.Cacheable, len(v.Relations))
 	}
 }
 
@@ -429,7 +406,7 @@ func TestJudgeErrors(t *testing.T) {
 	pc := dial(t, pgtest.DSN(t))
 	run(t, pc, baseSchema)
 	st := sqlscan.Scan("SELECT id FROM item WHERE id = $1")
-	if v, err := Judge(context.Background(), pc, st, nil); err != nil || v.Cacheable || v.WithMark || v.Harmless {
+	if v, err := Judge(context.Background(), pc, st, nil); err != nil || !v.Cacheable || !v.Harmless {
 		t.Errorf("without the parameters' types: %+v, %v", v, err)
 	}
 	run(t, pc, "BEGIN")

@@ -1,80 +1,224 @@
 package catalog
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/cachedpgx/cachedpgx/internal/sqlscan"
 )
 
-// judging collects a verdict.
+// place is where a piece of SQL stands.
+type place uint8
+
+const (
+	inText   place = iota // the statement itself
+	inView                // a view's definition: built-in names are without a schema there, and no other
+	inPolicy              // a policy's condition, likewise
+	inBody                // of a function, or a check constraint: its parameters are of types that aren't looked at
+)
+
+// judging collects what is found about a statement, or about a piece of SQL
+// that the catalog holds.
 type judging struct {
-	st *sqlscan.Statement
-	v  Verdict
-	*facts
+	env
+	st    *sqlscan.Statement
+	place place
+	where string // what the piece belongs to; "" for the statement itself
+
+	// columns gives the types that a column of a name has in what is read.
+	columns func(name string) []uint32
+
+	// types are the users' types that may come up: of columns, what these hold
+	// within, and what is cast to. anyType: a user's function may bring others.
+	types   map[uint32]bool
+	anyType bool
+
+	reasons  []sqlscan.Reason
+	harmless bool
+	reads    []string // what listed functions read, as the user says
 
 	// calls: a built-in function of any kind is called. Some read the input
 	// of users' types, and apply casts that nobody wrote (to_json).
 	calls bool
 }
 
-func (j *judging) bar(code sqlscan.ReasonCode, detail string) {
-	j.v.Reasons = append(j.v.Reasons, sqlscan.Reason{Code: code, Detail: detail})
-}
+func (j *judging) bar(code sqlscan.ReasonCode, detail string) { j.add(code, detail, false) }
 
 // time bars what a mark admits.
-func (j *judging) time(code sqlscan.ReasonCode, detail string) {
-	j.v.Reasons = append(j.v.Reasons, sqlscan.Reason{Code: code, Detail: detail, Markable: true})
-}
-
-// doubt takes back that the statement is harmless.
-func (j *judging) doubt() { j.v.Harmless = false }
+func (j *judging) time(code sqlscan.ReasonCode, detail string) { j.add(code, detail, true) }
 
 // barDoubt bars what may do anything.
 func (j *judging) barDoubt(code sqlscan.ReasonCode, detail string) {
 	j.bar(code, detail)
-	j.doubt()
+	j.harmless = false
+}
+
+func (j *judging) add(code sqlscan.ReasonCode, detail string, markable bool) {
+	if j.where != "" {
+		detail = strings.TrimPrefix(detail+" in "+j.where, " ")
+	}
+	r := sqlscan.Reason{Code: code, Detail: detail, Markable: markable}
+	if !slices.Contains(j.reasons, r) {
+		j.reasons = append(j.reasons, r)
+	}
+}
+
+// piece judges all that a piece of SQL names, but for relations. Operators and
+// users' casts go by what the others bring up.
+func (j *judging) piece() {
+	if j.columns == nil {
+		j.columns = func(string) []uint32 { return nil }
+	}
+	j.text()
+	j.judgeFunctions()
+	j.judgeAttributes()
+	j.judgeCasts()
+	j.judgeOperators()
+	j.judgeUserCasts()
 }
 
 // text takes what the text alone shows.
 func (j *judging) text() {
 	st := j.st
-	j.v.Reasons = append(j.v.Reasons, st.Reasons...)
+	for _, r := range st.Reasons {
+		switch {
+		case r.Code == sqlscan.ReasonNoRelation && j.place != inText:
+			continue
+		case r.Code == sqlscan.ReasonIdentity && j.place == inPolicy:
+			continue // who may share is the partition's to say
+		}
+		j.add(r.Code, r.Detail, r.Markable)
+		if j.place != inText && !r.Markable {
+			j.harmless = j.harmless && (r.Code == sqlscan.ReasonIdentity || r.Code == sqlscan.ReasonSystemColumn)
+		}
+	}
 	if st.Class != sqlscan.ClassRead && len(st.Reasons) == 0 {
 		j.bar(sqlscan.ReasonNotRead, st.Verb)
 	}
 	if st.Effect > sqlscan.EffectLocal || len(st.Targets) > 0 ||
 		st.Class == sqlscan.ClassShow && st.Verb != "SHOW" && st.Verb != "EXPLAIN" {
-		j.doubt()
+		j.harmless = false
 	}
-	features := st.Features &^ allowedFeatures
-	if intervalsOnly(st) {
-		features &^= sqlscan.FeatureTypedLiteral
-	} else {
-		for _, t := range st.Types {
-			j.bar(ReasonType, "cast to "+t.String())
-		}
+	if f := st.Features &^ allowedFeatures; f != 0 {
+		j.bar(ReasonFeature, f.String())
 	}
-	if features != 0 {
-		j.bar(ReasonFeature, features.String())
+}
+
+// judgeFunctions looks at what is called by name. Whatever of that name takes
+// as many arguments and is in the search_path may be meant; the server's choice
+// by their types isn't followed.
+func (j *judging) judgeFunctions() {
+	for _, call := range j.st.Functions {
+		j.call(call)
 	}
-	for _, op := range st.Operators {
-		if !operators[op] {
-			j.bar(ReasonOperator, op)
+	if slices.ContainsFunc(j.st.Reasons, func(r sqlscan.Reason) bool { return r.Code == sqlscan.ReasonTableSample }) {
+		for _, m := range j.sampling {
+			j.barDoubt(ReasonUserFunction, "sampling method "+m)
 		}
 	}
 }
 
-// intervalsOnly says whether the only types named are of interval literals,
-// which read no clock. A user's type of that name is looked for with the rest.
-func intervalsOnly(st *sqlscan.Statement) bool {
-	for _, t := range st.Types {
-		if t.Name != "interval" || t.Schema != "" && t.Schema != "pg_catalog" {
-			return false
+func (j *judging) call(c sqlscan.Call) {
+	if construct(c.Name) {
+		j.calls = true
+		// What is a keyword now was a function's name to older servers.
+		j.userCandidates(sqlscan.Call{Name: sqlscan.Name{Name: strings.ToLower(c.Name.Name)}, Args: -1})
+		return
+	}
+	found := j.userCandidates(c)
+	found = j.castByName(c) || found
+	if c.Schema == "" && (j.place == inView || j.place == inPolicy || j.inPath("pg_catalog")) || c.Schema == "pg_catalog" {
+		found = j.builtInCandidates(c) || found
+	}
+	if !found {
+		j.barDoubt(ReasonUnknownFunction, c.Name.String())
+	}
+}
+
+// userCandidates looks at users' functions that a call may mean.
+func (j *judging) userCandidates(c sqlscan.Call) (found bool) {
+	for _, f := range j.functions[c.Name.Name] {
+		if c.Schema == "" && (!j.inPath(f.schema) || j.place == inView || j.place == inPolicy) || c.Schema != "" && c.Schema != f.schema {
+			continue
+		}
+		if !j.takes(c.Args, f.kind, f.least, f.most) {
+			continue
+		}
+		found = true
+		j.use(f, ReasonUserFunction)
+	}
+	return found
+}
+
+// use takes note of a user's function.
+func (j *judging) use(f *userFunction, code sqlscan.ReasonCode) {
+	name := f.schema + "." + f.name
+	switch {
+	case j.settleFunction(f) == pure:
+		j.anyType = true
+		j.reads = append(j.reads, f.reads...)
+	case f.volatility == 'v' && code == ReasonUserFunction:
+		j.barDoubt(ReasonVolatile, name)
+	default:
+		j.barDoubt(code, name)
+	}
+}
+
+// takes says whether a function may be called with so many arguments. One that
+// orders its input (WITHIN GROUP) takes that as an argument, too.
+func (j *judging) takes(args int, kind byte, least, most int) bool {
+	return args < 0 || args >= least && (most < 0 || args <= most) || kind == 'a' && j.st.Features&sqlscan.FeatureWithinGroup != 0
+}
+
+func (j *judging) builtInCandidates(c sqlscan.Call) (found bool) {
+	name := c.Name.Name
+	stable, volatile, aggregate := false, false, true
+	for _, f := range j.builtInCalls[name] {
+		if j.takes(c.Args, f.kind, f.least, f.most) {
+			found, stable, volatile = true, stable || f.volatility == 's', volatile || f.volatility == 'v'
+			aggregate = aggregate && f.kind == 'a'
 		}
 	}
-	return st.Features&sqlscan.FeatureCast == 0
+	switch {
+	case !found:
+		return false
+	case clocks[name], name == "age" && c.Args != 2:
+		j.time(ReasonVolatile, name)
+	case j.place == inPolicy && !volatile && (stable && identities[name]):
+	case volatile && !(name == "ts_rewrite" && c.Args == 3):
+		j.bar(ReasonVolatile, name)
+	case stable && !stables[name], loud[name]:
+		j.bar(ReasonStable, name)
+	}
+	if volatile && !quiet[name] || loud[name] {
+		j.harmless = false
+	}
+	j.calls = j.calls || !aggregate
+	return true
+}
+
+// castByName says whether f(x) may be a cast to a type f: so it is read where
+// no function f takes x. Rows have no such casts.
+func (j *judging) castByName(c sqlscan.Call) (found bool) {
+	if c.Args > 1 || c.Args == 0 {
+		return false
+	}
+	for _, t := range j.typeNames[c.Name.Name] {
+		if t.kind == 'c' || c.Schema != "" && c.Schema != t.schema {
+			continue
+		}
+		found = true
+		if _, input, time := j.typeState(t.oid); input != pure || time {
+			j.barDoubt(ReasonType, "cast to "+t.schema+"."+t.name)
+		}
+	}
+	return found
+}
+
+// construct says whether the scanner reports syntax under this name, and not a
+// function: it has a name in upper case then.
+func construct(n sqlscan.Name) bool {
+	return n.Schema == "pg_catalog" && n.Name == strings.ToUpper(n.Name) && n.Name != strings.ToLower(n.Name)
 }
 
 // scalarAttributes says whether what stands before a dot may be a value that
@@ -84,187 +228,76 @@ func scalarAttributes(st *sqlscan.Statement) bool {
 	return st.Features&(sqlscan.FeatureField|sqlscan.FeatureFromFunction|sqlscan.FeatureSubscript) != 0
 }
 
-func (j *judging) judgeRelations() {
-	for _, m := range j.missing {
-		j.barDoubt(ReasonMissing, sqlscan.Name{Schema: m.Schema, Name: m.Name}.String())
-	}
-	for _, r := range j.relations {
-		j.v.Relations = append(j.v.Relations, r.Relation)
-		name := r.Schema + "." + r.Name
-		if systemSchema(r.Schema) {
-			j.bar(ReasonSystemRelation, name)
-		}
-		switch r.kind {
-		case 'r', 'p':
-		case 'f':
-			j.time(ReasonForeign, name)
-			j.doubt() // a wrapper's tables may run anything, anywhere
-		case 'm', 'S':
-			j.bar(ReasonRelationKind, name) // reading it runs nothing
-		case 'v':
-			j.bar(ReasonRelationKind, name)
-			if r.OID >= firstUserOID || j.altered {
-				j.doubt() // it may hide anything
-			}
-		default:
-			j.barDoubt(ReasonRelationKind, name)
-		}
-		if r.persistence == 't' {
-			j.bar(ReasonTemporary, name)
-		}
-		if r.rowSecurity {
-			j.barDoubt(ReasonRowSecurity, name) // a policy may call anything
-		}
-	}
-}
-
-func systemSchema(s string) bool {
-	return s == "information_schema" || strings.HasPrefix(s, "pg_") && !strings.HasPrefix(s, "pg_temp_")
-}
-
-func (j *judging) judgeTypes(params []uint32) {
-	for _, t := range j.colTypes {
-		if !builtIn[t.oid] {
-			j.bar(ReasonType, "column of type "+t.name)
-		}
-	}
-	if len(params) < j.st.Params {
-		j.barDoubt(ReasonType, "parameters of unknown type")
-	}
-	userParam := false
-	for i, oid := range params {
-		if !builtIn[oid] {
-			j.bar(ReasonType, fmt.Sprintf("parameter $%d of type %d", i+1, oid))
-		}
-		userParam = userParam || oid >= firstUserOID
-	}
-	for _, t := range j.userTypes {
-		// The output of enums, domains, composites, ranges and arrays is the
-		// server's own, down to what they hold. A multirange's range is not
-		// known to every version. A domain's constraint is checked on input.
-		if t.ownIO || t.typtype == 'm' || t.constrained && (userParam || j.calls) {
-			j.doubt()
-		}
-	}
-	for _, t := range j.st.Types {
-		if len(j.typeNames[t.Name]) > 0 {
-			j.barDoubt(ReasonType, "a user's type "+t.Name)
-		}
-	}
-}
-
-// judgeFunctions looks at what is called by name. Whatever of that name is in
-// the search_path may be meant; the server's choice by argument types isn't
-// followed.
-func (j *judging) judgeFunctions() {
-	seen := make(map[sqlscan.Name]bool, len(j.st.Functions))
-	for _, call := range j.st.Functions {
-		if n := call.Name; !seen[n] {
-			seen[n] = true
-			j.function(n)
-		}
-	}
-	for _, m := range j.sampling {
-		j.barDoubt(ReasonFunction, "sampling method "+m)
-	}
-}
-
-func (j *judging) function(n sqlscan.Name) {
-	name := n.Name
-	found, volatile := false, false
-	user := n.Schema != "" && n.Schema != "pg_catalog" || j.castByName(name)
-	for _, f := range j.functions[name] {
-		if n.Schema == "" || f.catalog {
-			found, user, volatile = true, user || f.user, volatile || f.volatility == 'v'
-		}
-	}
-	switch {
-	case user:
-		j.barDoubt(ReasonFunction, n.String())
-		return
-	case !found && construct(n):
-		j.bar(ReasonFunction, name)
-		j.calls = true
-		return
-	case !found:
-		j.barDoubt(ReasonFunction, n.String())
-		return
-	case clocks[name]:
-		j.time(ReasonVolatile, name)
-	case volatile:
-		j.bar(ReasonVolatile, name)
-	case !aggregates[name]:
-		j.bar(ReasonFunction, name)
-	}
-	if volatile && !quiet[name] || loud[name] {
-		j.doubt()
-	}
-	j.calls = j.calls || !aggregates[name]
-}
-
-// castByName says whether f(x) may be a cast to a user's type f: so it is read
-// where no function f takes x, and a domain's constraint runs then. Rows have
-// no such casts.
-func (j *judging) castByName(name string) bool {
-	return slices.ContainsFunc(j.typeNames[name], func(t typeNameFact) bool { return t.typtype != 'c' })
-}
-
-// construct says whether the scanner reports syntax under this name, and not a
-// function: it has a name in upper case then.
-func construct(n sqlscan.Name) bool {
-	return n.Schema == "pg_catalog" && n.Name == strings.ToUpper(n.Name) && n.Name != strings.ToLower(n.Name)
-}
-
 // judgeAttributes looks at names after a dot: t.f means f(t) where t has no
 // column f. What is a column of one table may be a call on another, so users'
 // functions always count; of the built-in ones only those are feared that do
 // more than their argument says.
 func (j *judging) judgeAttributes() {
 	scalar := scalarAttributes(j.st)
+	may := func(first byte, least, most int) bool {
+		if least > 1 || most == 0 {
+			return false
+		}
+		switch first {
+		case 'c', 'p', 'd':
+			return true
+		}
+		return scalar || most < 0 // no row has such a type, nor comes to it unseen
+	}
 	for _, name := range j.st.Attributes {
-		worst, user := byte('i'), false
 		for _, f := range j.functions[name] {
-			switch f.first {
-			case 0:
-				continue // it needs more than one argument, or none
-			case 'c', 'p', 'd':
-			default:
-				if !scalar {
-					continue // no row has such a type, nor comes to it unseen
-				}
+			if j.inPath(f.schema) && may(f.first, f.least, f.most) {
+				j.calls = true
+				j.use(f, ReasonAttribute)
 			}
-			worst, user = max(worst, f.volatility), user || f.user
-			j.calls = true
 		}
 		for _, t := range j.typeNames[name] {
 			// A domain over a row is cast to by its name. No table's name is.
-			user = user || t.base == 'c' || t.base == 'd' || scalar && t.typtype != 'c'
+			if t.baseKind == 'c' || t.baseKind == 'd' || scalar && t.kind != 'c' {
+				if _, input, time := j.typeState(t.oid); input != pure || time {
+					j.barDoubt(ReasonAttribute, name)
+				}
+			}
 		}
+		worst := byte('i')
+		for _, f := range j.builtInCalls[name] {
+			if may(f.first, f.least, f.most) {
+				worst, j.calls = max(worst, f.volatility), true
+			}
+		}
+		column := len(j.columns(name)) > 0
 		switch {
-		case user:
-			j.barDoubt(ReasonAttribute, name)
-			continue
-		case worst != 'i' && !j.columns[name]:
+		case scalar && timeTypes[name] && !j.cleanColumn(name):
+			j.bar(ReasonAttribute, name)
+		case worst != 'i' && !stables[name] && (!column || scalar):
 			j.bar(ReasonAttribute, name)
 		}
 		if worst == 'v' && !quiet[name] || loud[name] {
-			j.doubt()
+			j.harmless = false
 		}
 	}
 }
 
-// judgeOperators looks at users' operators of the names that are used or
-// implied, whatever their schema.
+// cleanColumn says whether a.name can be nothing but a table's own column: no
+// function in FROM, and no (…).name, shows it.
+func (j *judging) cleanColumn(name string) bool {
+	return len(j.columns(name)) > 0 && j.st.Features&(sqlscan.FeatureField|sqlscan.FeatureFromFunction) == 0
+}
+
+// judgeOperators looks at the operators that are used or implied: users' of
+// those names, whatever their schema, and the built-in ones that are not
+// IMMUTABLE.
 func (j *judging) judgeOperators() {
 	// OPERATOR(s.=) looks into s alone, where no built-in twin is.
 	plain := j.st.Features&sqlscan.FeatureOperatorSyntax == 0
 	for _, name := range j.st.Operators {
+		for _, o := range j.unsteady[name] {
+			if o.volatility == 'v' || !stables[o.function] {
+				j.bar(ReasonOperator, name+" ("+o.function+")")
+			}
+		}
 		for _, o := range j.operators[name] {
-			if plain && j.apart(o.left, name) && j.apart(o.right, name) {
-				// Out of reach, unless something has a user's type.
-				if len(j.userTypes) > 0 {
-					j.doubt()
-				}
+			if j.supports(o.function) || plain && j.apart(o.left, name) && j.apart(o.right, name) {
 				continue
 			}
 			j.barDoubt(ReasonOperator, name)
@@ -274,10 +307,15 @@ func (j *judging) judgeOperators() {
 	for _, c := range j.opclasses {
 		// Sorting and grouping go by the type's class, and a user's class for
 		// a type that has none becomes its own.
-		if c.in.reachable() || c.in.typtype != 'b' {
+		if !c.extension && (c.in.reachable() || j.comesUp(c.in)) {
 			j.barDoubt(ReasonOperator, "operator class "+c.name)
 		}
 	}
+}
+
+// comesUp says whether an expression may have the type.
+func (j *judging) comesUp(t typeDesc) bool {
+	return t.reachable() || j.anyType || j.types[t.oid] || j.place == inBody
 }
 
 // apart says whether no operand comes to be of the type, for an operator of a
@@ -301,44 +339,28 @@ func (j *judging) apart(t typeDesc, operator string) bool {
 		return false
 	}
 	onText, twin := twins[operator]
-	if t.reachable() || t.preferred || !twin || t.category == 'S' && !onText {
+	if j.comesUp(t) || t.preferred || !twin || t.category == 'S' && !onText {
 		return false
 	}
-	return !slices.ContainsFunc(j.casts, func(c castFact) bool {
+	return !slices.ContainsFunc(j.casts, func(c userCast) bool {
 		return c.context == 'i' && c.target.oid == t.oid && c.source.reachable()
 	})
 }
 
-// judgeCasts looks at users' casts. Those of an extension between its own types
-// and built-in ones are of no matter where no column has its types.
-func (j *judging) judgeCasts() {
+// judgeUserCasts looks at users' casts whose functions aren't pure. Those
+// between an extension's own types and built-in ones are of no matter where
+// nothing has its types.
+func (j *judging) judgeUserCasts() {
 	for _, c := range j.casts {
-		// from and to: whether a value may be there to cast, and whether
-		// something may want the target. For rows everything may.
-		_, from := j.userTypes[c.source.oid]
-		_, to := j.userTypes[c.target.oid]
-		from, to = from || c.source.reachable(), to || c.target.reachable() || c.source.isRow()
+		_, _, time := j.typeState(c.target.oid)
+		if j.supports(c.function) && !(c.function == 0 && time) {
+			continue
+		}
 		switch {
-		case !from || !to:
-		case c.context == 'e':
-			if j.calls || len(j.st.Types) > 0 {
-				j.doubt()
-			}
-		case c.source.reachable() && (c.source.isRow() || c.target.reachable()):
-			j.barDoubt(ReasonUserCast, "from "+c.name)
+		case !j.comesUp(c.source), !j.comesUp(c.target) && !c.source.isRow():
+		case c.context == 'e' && !j.calls && len(j.st.Types) == 0:
 		default:
-			j.doubt()
+			j.barDoubt(ReasonUserCast, "from "+c.name)
 		}
 	}
-}
-
-func (j *judging) verdict() Verdict {
-	v := j.v
-	read := j.st.Class == sqlscan.ClassRead
-	v.Cacheable = read && len(v.Reasons) == 0 && len(v.Relations) > 0
-	v.WithMark = read && len(v.Relations) > 0
-	for _, r := range v.Reasons {
-		v.WithMark = v.WithMark && r.Markable
-	}
-	return v
 }

@@ -10,12 +10,8 @@ import (
 const firstUserOID = 16384
 
 // allowedFeatures is the syntax that may be cached over: it calls nothing but
-// the operators that the scanner notes with it, and the operator classes of the
-// types. Set operations, VALUES, rows and others would do as well; the first
-// catalog stays with what its users were told.
-const allowedFeatures = sqlscan.FeatureCTE | sqlscan.FeatureRecursive | sqlscan.FeatureAggregateDistinct |
-	sqlscan.FeatureQuantified | sqlscan.FeatureOnly | sqlscan.FeatureLateral |
-	sqlscan.FeatureNaturalJoin | sqlscan.FeatureJoinUsing
+// what the scanner notes with it, and the operator classes of the types.
+const allowedFeatures = ^(sqlscan.FeatureCurrentOf | sqlscan.FeatureReturning | sqlscan.FeatureOnConflict)
 
 // Names of built-in functions. Each counts only while no user's function of that
 // name can be meant.
@@ -46,12 +42,41 @@ var (
 		"domain_in", "domain_recv", "array_in", "array_recv", "record_in", "record_recv",
 		"range_in", "range_recv", "multirange_in", "multirange_recv")
 
-	// operators may be cached over. Every built-in operator of these names is
-	// IMMUTABLE, or STABLE by TimeZone and the settings of output alone, which
-	// are fixed for clean sessions.
-	operators = set("=", "<>", "!=", "<", ">", "<=", ">=", "+", "-", "*", "/", "%", "^", "||",
-		"~~", "!~~", "~~*", "!~~*", "~", "!~", "~*", "!~*")
+	// stables are STABLE, and differ from IMMUTABLE only by settings that are
+	// fixed for clean sessions (TimeZone, DateStyle, the default text search
+	// configuration, encodings) or by what DDL changes. Functions of operators
+	// are among them. What of them reads a row's definition from the text
+	// (json_to_record) says its types there.
+	stables = set("anytextcat", "textanycat", "array_to_json", "array_to_string", "concat", "concat_ws", "convert", "convert_from", "convert_to",
+		"date", "time", "timestamp", "timestamptz", "date_part", "date_trunc", "date_bin", "date_add", "date_subtract", "extract", "overlaps", "timezone",
+		"date_cmp_timestamptz", "date_eq_timestamptz", "date_ge_timestamptz", "date_gt_timestamptz", "date_le_timestamptz", "date_lt_timestamptz", "date_ne_timestamptz",
+		"timestamp_cmp_timestamptz", "timestamp_eq_timestamptz", "timestamp_ge_timestamptz", "timestamp_gt_timestamptz",
+		"timestamp_le_timestamptz", "timestamp_lt_timestamptz", "timestamp_ne_timestamptz",
+		"timestamptz_cmp_date", "timestamptz_eq_date", "timestamptz_ge_date", "timestamptz_gt_date", "timestamptz_le_date", "timestamptz_lt_date", "timestamptz_ne_date",
+		"timestamptz_cmp_timestamp", "timestamptz_eq_timestamp", "timestamptz_ge_timestamp", "timestamptz_gt_timestamp",
+		"timestamptz_le_timestamp", "timestamptz_lt_timestamp", "timestamptz_ne_timestamp",
+		"timestamptz_mi_interval", "timestamptz_pl_interval", "interval_pl_timestamptz", "in_range", "generate_series", "age",
+		"enum_first", "enum_last", "enum_range", "format", "length", "quote_literal", "quote_nullable",
+		"json_agg", "json_agg_strict", "json_object_agg", "json_object_agg_strict", "json_object_agg_unique", "json_object_agg_unique_strict",
+		"jsonb_agg", "jsonb_agg_strict", "jsonb_object_agg", "jsonb_object_agg_strict", "jsonb_object_agg_unique", "jsonb_object_agg_unique_strict",
+		"json_build_array", "json_build_object", "jsonb_build_array", "jsonb_build_object", "row_to_json", "to_json", "to_jsonb",
+		"json_to_record", "json_to_recordset", "jsonb_to_record", "jsonb_to_recordset", "json_to_tsvector", "jsonb_to_tsvector",
+		"jsonb_path_exists_tz", "jsonb_path_match_tz", "jsonb_path_query_array_tz", "jsonb_path_query_first_tz", "jsonb_path_query_tz",
+		"make_timestamptz", "money", "numeric", "to_char", "to_date", "to_number", "to_timestamp", "xml", "xml_is_well_formed",
+		"to_tsvector", "to_tsquery", "plainto_tsquery", "phraseto_tsquery", "websearch_to_tsquery", "ts_headline", "ts_match_tq", "ts_match_tt")
+
+	// identities may stand in a policy, whose session is its partition's.
+	identities = set("current_setting", "current_user", "session_user", "current_role")
+
+	// timeTypes are the types whose input is a clock, by name, and timeResults
+	// the functions that give one of them, whatever they are given.
+	timeTypes   = set("date", "time", "timestamp", "timestamptz", "daterange", "tsrange", "tstzrange", "datemultirange", "tsmultirange", "tstzmultirange")
+	timeResults = set("timezone", "date_bin", "to_timestamp", "to_date", "make_date", "make_time", "make_timestamp", "make_timestamptz",
+		"date_trunc", "now", "clock_timestamp", "statement_timestamp", "transaction_timestamp")
 )
+
+// timeScalars are types of one date or time.
+var timeScalars = map[uint32]bool{pgtype.DateOID: true, pgtype.TimestampOID: true, pgtype.TimestamptzOID: true, pgtype.TimeOID: true}
 
 // twins are names of built-in binary operators, and whether one of that name
 // takes two texts. See judging.apart.

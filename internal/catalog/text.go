@@ -6,10 +6,10 @@ import (
 	"github.com/cachedpgx/cachedpgx/internal/sqlscan"
 )
 
-// pure are functions that may be called where there is no catalog to ask: names
+// pureNames are functions that may be called where there is no catalog to ask: names
 // that in PostgreSQL read no clock, write nothing, and say the same to
 // everybody.
-var pure = set("abs", "ceil", "ceiling", "floor", "round", "sign", "sqrt", "cbrt", "power", "mod", "trunc", "exp", "ln", "log", "pi",
+var pureNames = set("abs", "ceil", "ceiling", "floor", "round", "sign", "sqrt", "cbrt", "power", "mod", "trunc", "exp", "ln", "log", "pi",
 	"div", "gcd", "lcm", "width_bucket", "lower", "upper", "initcap", "length", "char_length", "character_length", "octet_length",
 	"bit_length", "btrim", "ltrim", "rtrim", "trim", "substring", "substr", "overlay", "left", "right", "replace", "repeat", "reverse",
 	"concat", "concat_ws", "format", "position", "strpos", "starts_with", "lpad", "rpad", "split_part", "translate", "ascii", "chr",
@@ -46,7 +46,7 @@ func HarmlessName(n sqlscan.Name) bool {
 		return false
 	}
 	return construct(n) ||
-		aggregates[n.Name] || clocks[n.Name] || quiet[n.Name] || pure[n.Name] || settled[n.Name]
+		aggregates[n.Name] || clocks[n.Name] || quiet[n.Name] || pureNames[n.Name] || settled[n.Name]
 }
 
 // JudgeText is the verdict over a server that has no PostgreSQL catalog to
@@ -56,38 +56,41 @@ func HarmlessName(n sqlscan.Name) bool {
 // by the text alone.
 func JudgeText(st *sqlscan.Statement) Verdict {
 	j := judging{st: st}
-	j.v.Reasons = append(j.v.Reasons, st.Reasons...)
+	for _, r := range st.Reasons {
+		j.add(r.Code, r.Detail, r.Markable)
+	}
 	j.time(ReasonNoCatalog, "only marked reads are cached")
 	switch st.Class {
 	case sqlscan.ClassRead, sqlscan.ClassShow:
-		j.v.Harmless = st.Effect <= sqlscan.EffectLocal && len(st.Targets) == 0
+		j.harmless = st.Effect <= sqlscan.EffectLocal && len(st.Targets) == 0
 	default:
-		return j.verdict()
+		return Verdict{Reasons: j.reasons}
 	}
 	for _, f := range st.Functions {
 		known := f.Schema == "" || f.Schema == "pg_catalog"
 		switch {
-		case construct(f.Name), known && (aggregates[f.Name.Name] || pure[f.Name.Name]):
+		case construct(f.Name), known && (aggregates[f.Name.Name] || pureNames[f.Name.Name]):
 		case known && clocks[f.Name.Name]:
 			j.time(ReasonVolatile, f.Name.Name)
 		default:
-			j.bar(ReasonFunction, f.Name.String())
-			j.v.Harmless = j.v.Harmless && known && quiet[f.Name.Name]
+			j.bar(ReasonUnknownFunction, f.Name.String())
+			j.harmless = j.harmless && known && quiet[f.Name.Name]
 		}
 	}
 	if scalarAttributes(st) {
 		// ('s').nextval, or s.nextval, s being f's alias in FROM f() AS s.
 		for _, a := range st.Attributes {
-			if !pure[a] {
+			if !pureNames[a] {
 				j.bar(ReasonAttribute, a)
-				j.v.Harmless = false
+				j.harmless = false
 			}
 		}
 	}
 	if st.Features&sqlscan.FeatureOperatorSyntax != 0 {
 		j.bar(ReasonFeature, sqlscan.FeatureOperatorSyntax.String())
-		j.v.Harmless = false
+		j.harmless = false
 	}
+	var relations []Relation
 	for _, r := range st.Relations {
 		if systemSchema(r.Schema) || r.Schema == "" && strings.HasPrefix(r.Name, "pg_") {
 			j.bar(ReasonSystemRelation, r.String())
@@ -95,9 +98,9 @@ func JudgeText(st *sqlscan.Statement) Verdict {
 		if strings.HasPrefix(r.Schema, "pg_temp") {
 			j.bar(ReasonTemporary, r.String())
 		}
-		j.v.Relations = append(j.v.Relations, Relation{Schema: r.Schema, Name: r.Name})
+		relations = append(relations, Relation{Schema: r.Schema, Name: r.Name})
 	}
-	v := j.verdict()
+	v := verdict(st, j.reasons, j.harmless, relations, len(relations))
 	v.Cacheable = false
 	return v
 }

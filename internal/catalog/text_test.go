@@ -18,13 +18,13 @@ func TestJudgeTextReasons(t *testing.T) {
 		{"syntax that is no function", "SELECT COALESCE(name, 'x'), EXTRACT(year FROM at) FROM item", marked, "no-catalog"},
 		{"clock", "SELECT now(), random(), CURRENT_DATE FROM item WHERE made > 'today'", marked, "clock-keyword date-word no-catalog volatile-function"},
 		{"sampling", "SELECT id FROM item TABLESAMPLE bernoulli (5)", marked, "no-catalog tablesample"},
-		{"unknown function", "SELECT f(id) FROM item", refused, "function no-catalog"},
-		{"built-in's name in a schema", "SELECT app.lower(name) FROM item", refused, "function no-catalog"},
-		{"quoted in upper case", `SELECT "LOWER"(name) FROM item`, refused, "function no-catalog"},
-		{"sequence", "SELECT nextval('s') FROM item", refused, "function no-catalog"},
-		{"setting", "SELECT set_config('a.b', 'c', true) FROM item", refused, "function no-catalog session-effect"},
-		{"setting read", "SELECT current_setting('a.b') FROM item", refused, "function no-catalog"},
-		{"sleep", "SELECT pg_sleep(1) FROM item", harmless, "function no-catalog"},
+		{"unknown function", "SELECT f(id) FROM item", refused, "no-catalog unknown-function"},
+		{"built-in's name in a schema", "SELECT app.lower(name) FROM item", refused, "no-catalog unknown-function"},
+		{"quoted in upper case", `SELECT "LOWER"(name) FROM item`, refused, "no-catalog unknown-function"},
+		{"sequence", "SELECT nextval('s') FROM item", refused, "no-catalog unknown-function"},
+		{"setting", "SELECT set_config('a.b', 'c', true) FROM item", refused, "no-catalog session-effect unknown-function"},
+		{"setting read", "SELECT current_setting('a.b') FROM item", refused, "no-catalog unknown-function"},
+		{"sleep", "SELECT pg_sleep(1) FROM item", harmless, "no-catalog unknown-function"},
 		{"lock", "SELECT id FROM item FOR UPDATE", refused, "no-catalog row-lock"},
 		{"identity", "SELECT current_user FROM item", harmless, "identity-keyword no-catalog"},
 		{"system column", "SELECT ctid FROM item", harmless, "no-catalog system-column"},
@@ -83,17 +83,28 @@ func TestCodeNames(t *testing.T) {
 
 // What the server says and isn't understood fails the judgement.
 func TestFactsNotUnderstood(t *testing.T) {
-	for _, row := range [][]string{
-		{"relation", "public", "item", "x", "rpf"}, {"relation", "public", "item", "1", "rp"}, {"relation", "public", "item", "1", "rpf", "more"},
-		{"nosuch", "", "", "", ""}, {"operator", "", "=", "1 b", ""}, {"cast", "", "x", "", ""}, {"user-type", "", "x", "df", "1 2"},
-		{"function", "", "f", "v", ""}, {"column-type", "", "x", "-1", ""}, {"type-name", "", "x", "", ""}, {},
-	} {
-		var raw [][]byte
-		for _, v := range row {
-			raw = append(raw, []byte(v))
+	raw := func(cols []string) (r row) {
+		for _, v := range cols {
+			r = append(r, []byte(v))
 		}
-		if _, err := readFacts([][][]byte{raw}); err == nil {
-			t.Errorf("%q: no error", row)
+		return r
+	}
+	for _, r := range [][]string{
+		{"relation", "public", "item", "x", "rpff"}, {"relation", "public", "item", "1", "rpf"}, {"nosuch", "", "", "", ""},
+		{"named", "", "item", "-1", ""}, {"inherits", "", "", "1", "x"}, {"column", "", "id", "1", ""}, {"uses", "", "", "1", "1255 x"}, {"rows", "", "", "1", ""},
+	} {
+		if _, err := readRelations([]row{raw(r)}); err == nil {
+			t.Errorf("%q: no error", r)
+		}
+	}
+	for _, r := range [][]string{{"f", "v", "1", "1"}, {"f", "vf-", "x", "1"}, {"f", "vf-", "1", ""}} {
+		if _, err := readBuiltIns(150000, []row{raw(r)}, nil, nil, nil); err == nil {
+			t.Errorf("%q: no error", r)
+		}
+	}
+	for _, r := range [][]string{{"=", "app", "1 b", "", "1"}, {"=", "app", "1 b N f", "", ""}} {
+		if _, err := readObjects(nil, nil, []row{raw(r)}, nil, nil, nil, nil); err == nil {
+			t.Errorf("%q: no error", r)
 		}
 	}
 }

@@ -1,0 +1,247 @@
+package catalog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/cachedpgx/cachedpgx/internal/sqlscan"
+)
+
+// need is what has to be asked.
+type need struct {
+	builtIns, objects bool
+	names             []sqlscan.Name
+	path              []string
+}
+
+func (f *Facts) needs(st *sqlscan.Statement, now, maxAge time.Duration) need {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	n := need{
+		builtIns: f.mu.builtIns == nil,
+		objects:  f.mu.objects == nil || now-f.mu.at >= maxAge,
+		path:     f.mu.path,
+	}
+	for _, name := range append(f.listed(), st.Relations...) {
+		if r := f.mu.relations[name]; r == nil || now-r.at >= maxAge || f.mu.objects == nil {
+			n.names = append(n.names, name)
+		}
+	}
+	return n
+}
+
+// listed are the relations that listed functions read.
+func (f *Facts) listed() []sqlscan.Name {
+	var names []sqlscan.Name
+	for _, reads := range f.cfg.Pure {
+		for _, r := range reads {
+			names = append(names, qualified(r))
+		}
+	}
+	return names
+}
+
+// askOnce asks in one transaction of one round trip.
+//
+// The answer may be read after others have changed what it says. That is what
+// the facts' age is for: it counts from before the question.
+func (f *Facts) askOnce(ctx context.Context, pc *pgconn.PgConn, st *sqlscan.Statement, now, maxAge time.Duration) error {
+	n := f.needs(st, now, maxAge)
+	if !n.builtIns && !n.objects && len(n.names) == 0 {
+		return nil
+	}
+	version, err := serverVersion(pc)
+	if err != nil {
+		return err
+	}
+	q := questions{ctx: ctx, pc: pc}
+	within := pc.TxStatus() != 'I'
+	if within {
+		q.ask("SAVEPOINT cachedpgx")
+	}
+	path := q.ask(pathSQL)
+	q.ask(fenceSQL)
+	var builtIns, objects [6]int
+	if n.builtIns {
+		for i, sql := range []string{builtInFunctionsSQL, builtInTypesSQL, builtInOperatorsSQL, unsteadyFunctionsSQL} {
+			builtIns[i] = q.ask(sql)
+		}
+	}
+	if n.objects {
+		for i, sql := range []string{functionsFor(version), operatorsSQL, typesSQL, castsSQL, opclassesSQL, alteredSQL} {
+			objects[i] = q.ask(sql)
+		}
+	}
+	relations := -1
+	if len(n.names) > 0 {
+		relations = q.askAbout(n)
+	}
+	if within {
+		// The settings are as before; an error ends the transaction, as any.
+		q.ask("ROLLBACK TO SAVEPOINT cachedpgx")
+		q.ask("RELEASE SAVEPOINT cachedpgx")
+	}
+	answers, err := q.answers()
+	if err != nil {
+		return err
+	}
+
+	var seen []string
+	for _, r := range answers[path] {
+		seen = append(seen, string(r[0]))
+	}
+	if !slices.Equal(seen, n.path) {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if slices.Equal(f.mu.path, n.path) { // nobody else has noticed
+			f.mu.path, f.mu.objects, f.mu.relations = seen, nil, map[sqlscan.Name]*relation{}
+		}
+		return errPathChanged
+	}
+	f.mu.RLock()
+	e := env{f.mu.builtIns, f.mu.objects}
+	f.mu.RUnlock()
+	if n.builtIns {
+		e.BuiltIns, err = readBuiltIns(version, answers[builtIns[0]], answers[builtIns[1]], answers[builtIns[2]], answers[builtIns[3]])
+		if err != nil {
+			return err
+		}
+	}
+	if n.objects {
+		e.objects, err = readObjects(seen, answers[objects[0]], answers[objects[1]], answers[objects[2]], answers[objects[3]], answers[objects[4]], answers[objects[5]])
+		if err != nil {
+			return err
+		}
+		e.settle(e.BuiltIns, f.cfg.Pure)
+	}
+	fresh := map[sqlscan.Name]*relation{}
+	if relations >= 0 {
+		found, err := readRelations(answers[relations])
+		if err != nil {
+			return err
+		}
+		for _, name := range n.names {
+			fresh[name] = found.judge(e, found.named[asked(name, seen)], f.cfg.Partitioned, now)
+		}
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !slices.Equal(f.mu.path, seen) {
+		return errPathChanged
+	}
+	f.mu.builtIns = e.BuiltIns
+	if n.objects {
+		f.mu.objects, f.mu.at = e.objects, now
+	}
+	if len(f.mu.relations)+len(fresh) > mostRelations {
+		clear(f.mu.relations)
+	}
+	maps.Copy(f.mu.relations, fresh)
+	return nil
+}
+
+// asked gives a name as it is asked for: pg_temp is the session's own.
+func asked(n sqlscan.Name, path []string) sqlscan.Name {
+	if n.Schema == "pg_temp" {
+		for _, schema := range path {
+			if strings.HasPrefix(schema, "pg_temp_") {
+				n.Schema = schema
+			}
+		}
+	}
+	return n
+}
+
+// serverVersion reads server_version: "15.19 (Debian …)", "18beta1".
+func serverVersion(pc *pgconn.PgConn) (int, error) {
+	var major int
+	if _, err := fmt.Sscanf(pc.ParameterStatus("server_version"), "%d", &major); err != nil {
+		return 0, fmt.Errorf("catalog: server version %q is not understood", pc.ParameterStatus("server_version"))
+	}
+	return major * 10000, nil
+}
+
+// questions are put in one round trip.
+type questions struct {
+	ctx  context.Context
+	pc   *pgconn.PgConn
+	list []question
+}
+
+type question struct {
+	sql    string
+	params [][]byte
+	oids   []uint32
+}
+
+// ask adds a question and gives its place.
+func (q *questions) ask(sql string) int {
+	q.list = append(q.list, question{sql: sql})
+	return len(q.list) - 1
+}
+
+func (q *questions) askAbout(n need) int {
+	var schemas, names []string
+	for _, name := range n.names {
+		name = asked(name, n.path)
+		schemas, names = append(schemas, name.Schema), append(names, name.Name)
+	}
+	q.list = append(q.list, question{
+		relationsSQL, [][]byte{textArray(n.path), textArray(schemas), textArray(names)},
+		[]uint32{pgtype.NameArrayOID, pgtype.NameArrayOID, pgtype.NameArrayOID},
+	})
+	return len(q.list) - 1
+}
+
+// answers puts the questions, and gives the rows of each.
+func (q *questions) answers() ([][]row, error) {
+	p := q.pc.StartPipeline(q.ctx)
+	for _, one := range q.list {
+		p.SendQueryParams(one.sql, one.params, one.oids, nil, nil)
+	}
+	err := p.Sync()
+	var out [][]row
+	for err == nil && len(out) < len(q.list) {
+		var r any
+		if r, err = p.GetResults(); err != nil {
+			break
+		}
+		reader, ok := r.(*pgconn.ResultReader)
+		if !ok {
+			err = fmt.Errorf("catalog: %d of %d questions were answered", len(out), len(q.list))
+			break
+		}
+		result := reader.Read()
+		if err = result.Err; err == nil {
+			out = append(out, result.Rows)
+		}
+	}
+	return out, errors.Join(err, p.Close())
+}
+
+// textArray writes an array of text as PostgreSQL reads it.
+func textArray(list []string) []byte {
+	b := []byte{'{'}
+	for i, s := range list {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, '"')
+		for k := range len(s) {
+			if s[k] == '"' || s[k] == '\\' {
+				b = append(b, '\\')
+			}
+			b = append(b, s[k])
+		}
+		b = append(b, '"')
+	}
+	return append(b, '}')
+}

@@ -1,0 +1,151 @@
+package catalog
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/cachedpgx/cachedpgx/internal/sqlscan"
+)
+
+// judgeCasts looks at the types that the text names. Reading a built-in type's
+// text goes by nothing but settings that are fixed, save for date and time,
+// whose input knows 'now' and 'today': over a column of text it is a clock. So
+// these are let pass only over what is certainly no text, or has been looked
+// at.
+func (j *judging) judgeCasts() {
+	if j.st.Class == sqlscan.ClassUnknown {
+		return
+	}
+	for _, c := range j.st.Casts {
+		j.cast(c)
+	}
+	for _, t := range j.st.Types {
+		if !slices.ContainsFunc(j.st.Casts, func(c sqlscan.Cast) bool { return c.Type == t }) {
+			j.cast(sqlscan.Cast{Type: t})
+		}
+	}
+}
+
+func (j *judging) cast(c sqlscan.Cast) {
+	n := c.Type
+	found := false
+	if n.Schema == "pg_catalog" || n.Schema == "" && (j.inPath("pg_catalog") || j.place == inView || j.place == inPolicy) {
+		if oid, ok := j.typeOIDs[n.Name]; ok {
+			found = true
+			j.castToBuiltIn(oid, c)
+		}
+	}
+	for _, t := range j.typeNames[n.Name] {
+		if n.Schema == "" && !j.inPath(t.schema) || n.Schema != "" && n.Schema != t.schema {
+			continue
+		}
+		found = true
+		j.comes(t.oid)
+		_, input, time := j.typeState(t.oid)
+		switch {
+		case input != pure:
+			j.barDoubt(ReasonType, "cast to "+t.schema+"."+t.name)
+		case time && c.Over != sqlscan.OperandLiteral && !(c.Over == sqlscan.OperandParam && j.place == inText):
+			j.time(ReasonDateInput, "cast to "+n.String())
+		}
+	}
+	if !found {
+		// A table's row type, or none.
+		j.barDoubt(ReasonType, "cast to "+n.String())
+	}
+}
+
+// namedTypes may be cast to although their names show what others may change:
+// what is made of them is used by name, within the session's search_path.
+var namedTypes = set("regconfig", "regdictionary")
+
+func (j *judging) castToBuiltIn(oid uint32, c sqlscan.Cast) {
+	switch {
+	case namedTypes[c.Type.Name]:
+	case !builtIn[oid]:
+		j.bar(ReasonType, "cast to "+c.Type.Name)
+	case timeParams[oid] && !j.noText(c):
+		j.time(ReasonDateInput, "cast to "+c.Type.Name)
+	}
+}
+
+// noText says whether what is cast is certainly no text, or a literal that has
+// been looked at, or a parameter, whose value is.
+func (j *judging) noText(c sqlscan.Cast) bool {
+	switch c.Over {
+	case sqlscan.OperandLiteral:
+		return true
+	case sqlscan.OperandParam:
+		return j.place == inText
+	case sqlscan.OperandCall:
+		return (c.Of.Schema == "" || c.Of.Schema == "pg_catalog") && timeResults[c.Of.Name] && len(j.functions[c.Of.Name]) == 0
+	case sqlscan.OperandCast:
+		return (c.Of.Schema == "" || c.Of.Schema == "pg_catalog") && timeTypes[c.Of.Name] && len(j.typeNames[c.Of.Name]) == 0
+	case sqlscan.OperandColumn:
+		return j.timeColumn(c.Of.Name)
+	}
+	return false
+}
+
+// timeColumn says whether a column's name certainly stands for a date or time:
+// every table's column of that name is one, and nothing in the text gives the
+// name to anything else. An output column without AS is named after the column,
+// function or type in it.
+func (j *judging) timeColumn(name string) bool {
+	types := j.columns(name)
+	for _, oid := range types {
+		if !timeScalars[oid] {
+			return false
+		}
+	}
+	st := j.st
+	if len(types) == 0 || slices.Contains(st.Aliases, name) || st.Features&sqlscan.FeatureField != 0 ||
+		strings.HasPrefix(name, "column") && st.Features&sqlscan.FeatureValues != 0 || unnamed[name] {
+		return false
+	}
+	for _, f := range st.Functions {
+		if strings.ToLower(f.Name.Name) == name {
+			return false
+		}
+	}
+	for _, c := range st.Casts {
+		if c.Type.Name == name || c.Over == sqlscan.OperandColumn && c.Of.Name == name && !timeTypes[c.Type.Name] {
+			return false
+		}
+	}
+	return true
+}
+
+// unnamed are the names that PostgreSQL gives to columns of no name.
+var unnamed = set("case", "array", "row", "exists", "nullif", "coalesce", "greatest", "least", "grouping")
+
+// comes takes note that values of a user's type come up, and of the types
+// within.
+func (j *judging) comes(oid uint32) {
+	t := j.userTypes[oid]
+	if t == nil || j.types[oid] {
+		return
+	}
+	if j.types == nil {
+		j.types = map[uint32]bool{}
+	}
+	j.types[oid] = true
+	for _, within := range append([]uint32{t.elem, t.base, t.span}, t.attributes...) {
+		j.comes(within)
+	}
+}
+
+// columnType judges the type of a column that is read. input says whether
+// values of it may be read from text: by a parameter, or by a function.
+func (j *judging) columnType(oid uint32, column string, input bool) {
+	j.comes(oid)
+	show, read, _ := j.typeState(oid)
+	switch {
+	case show != pure && (oid >= firstUserOID):
+		j.barDoubt(ReasonType, "column "+column)
+	case show != pure:
+		j.bar(ReasonType, "column "+column)
+	case read != pure && input:
+		j.barDoubt(ReasonType, "column "+column)
+	}
+}

@@ -1,0 +1,157 @@
+package cachedpgx
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/cachedpgx/cachedpgx/internal/catalog"
+	"github.com/cachedpgx/cachedpgx/internal/sqlscan"
+)
+
+// Rule gives some reads a policy of their own. Of Config.Rules the first that
+// matches applies; what its Policy leaves unset is as Config.Policy says.
+type Rule struct {
+	// Name is how Explain calls the rule. Defaults to its place, such as "rule 1".
+	Name string
+
+	// Tables are relations, as "product" or "shop.product", spelled as the
+	// server has them. The rule matches a read of any of them, by itself,
+	// joined with others, through a view, or as a part of a partitioned table.
+	// A rule with ModeAuto in a configuration that caches less admits only
+	// reads that name no other relations than these.
+	Tables []string
+
+	// Match, if set, must hold as well. It is called once for each text and
+	// CatalogTTL, or more often, by several goroutines at once, and must not
+	// use the handle. Where it panics, reads of that text go to the server
+	// uncached. A rule has Tables or Match, or both.
+	Match func(Query) bool
+
+	Policy Policy
+}
+
+// Query is what a Rule's Match sees.
+type Query struct {
+	Text      string   // without its comments
+	Relations []string // "schema.name": what the answer depends on
+}
+
+// checkRules names what is wrong with each rule.
+func checkRules(rules []Rule) error {
+	var errs []error
+	for i, r := range rules {
+		bad := func(format string, args ...any) {
+			errs = append(errs, fmt.Errorf("cachedpgx: Config.Rules[%d]"+format, append([]any{i}, args...)...))
+		}
+		if len(r.Tables) == 0 && r.Match == nil {
+			bad(" matches nothing: set Tables, Match, or both")
+		}
+		for _, t := range r.Tables {
+			if !tableName(t) {
+				bad(".Tables: %q is no name: it may be \"product\" or \"shop.product\"", t)
+			}
+		}
+		if err := r.Policy.check(); err != nil {
+			for _, line := range strings.Split(err.Error(), "\n") {
+				bad(".%s", strings.TrimPrefix(line, "cachedpgx: "))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// tableName says whether s may be a relation, with or without its schema.
+func tableName(s string) bool {
+	schema, name, qualified := strings.Cut(s, ".")
+	if !qualified {
+		return s != "" && !strings.ContainsAny(s, " \t\n\"")
+	}
+	return schema != "" && name != "" && !strings.ContainsAny(s, " \t\n\"") && !strings.Contains(name, ".")
+}
+
+// termsOf finds the rule for a read, and with its hint the policy. It reports
+// false where a rule's Match panicked.
+func (c Config) termsOf(scan *sqlscan.Statement, v catalog.Verdict) (t terms, ok bool) {
+	defer func() {
+		if r := recover(); r != nil {
+			t, ok = terms{}, false
+		}
+	}()
+	t.unset = c.Policy
+	for i, r := range c.Rules {
+		all, some := r.covers(v)
+		if len(r.Tables) > 0 && !some || r.Match != nil && !r.Match(queryOf(scan, v)) {
+			continue
+		}
+		p := r.Policy
+		if p.Mode == ModeAuto && c.Policy.Mode > ModeAuto && len(r.Tables) > 0 && !all {
+			p.Mode = ModeInherit
+		}
+		t.unset = p.over(t.unset)
+		if t.rule = r.Name; t.rule == "" {
+			t.rule = fmt.Sprintf("rule %d", i+1)
+		}
+		break
+	}
+	if h := scan.Hint; h.TTL > 0 {
+		t.unset = Policy{TTL: h.TTL}.over(t.unset)
+		t.marked = true
+	}
+	t.policy = t.unset.filled()
+	return t, true
+}
+
+// covers says whether all relations that a read names are among the rule's
+// tables, and whether any that it depends on is.
+func (r Rule) covers(v catalog.Verdict) (all, some bool) {
+	all = v.Named > 0
+	for i, rel := range v.Relations {
+		in := slices.Contains(r.Tables, rel.Name) || slices.Contains(r.Tables, rel.Schema+"."+rel.Name)
+		some = some || in
+		all = all && (in || i >= v.Named)
+	}
+	return all, some
+}
+
+func queryOf(scan *sqlscan.Statement, v catalog.Verdict) Query {
+	return Query{Text: scan.Identity, Relations: relationNames(v)}
+}
+
+func relationNames(v catalog.Verdict) []string {
+	names := make([]string, 0, len(v.Relations))
+	for _, r := range v.Relations {
+		n := sqlscan.Name{Schema: r.Schema, Name: r.Name}
+		names = append(names, n.String())
+	}
+	return names
+}
+
+// parsePure reads Config.PureFunctions: "shop.f", or "shop.f(shop.price; rate)"
+// with what it reads.
+func parsePure(list []string) (catalog.Pure, error) {
+	var errs []error
+	pure := catalog.Pure{}
+	for _, s := range list {
+		name, reads, has := strings.Cut(s, "(")
+		name = strings.TrimSpace(name)
+		closed := strings.HasSuffix(strings.TrimSpace(reads), ")")
+		if !tableName(name) || !strings.Contains(name, ".") || has && !closed {
+			errs = append(errs, fmt.Errorf("cachedpgx: Config.PureFunctions: %q is not understood: it may be \"shop.f\", or \"shop.f(shop.price; rate)\" with the relations that it reads", s))
+			continue
+		}
+		pure[name] = append([]string{}, pure[name]...)
+		for _, r := range strings.Split(strings.TrimSuffix(strings.TrimSpace(reads), ")"), ";") {
+			if r = strings.TrimSpace(r); r == "" {
+				continue
+			}
+			if !tableName(r) {
+				errs = append(errs, fmt.Errorf("cachedpgx: Config.PureFunctions: %q reads %q, which is no name: it may be \"price\" or \"shop.price\"", s, r))
+				continue
+			}
+			pure[name] = append(pure[name], r)
+		}
+	}
+	return pure, errors.Join(errs...)
+}
