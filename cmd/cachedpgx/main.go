@@ -1,6 +1,7 @@
 // Command cachedpgx shows what the driver cachedpgx does.
 //
 //	cachedpgx demo [--dsn DSN]
+//	cachedpgx explain [--dsn DSN] [flags] STATEMENT … | --file F | --statements
 package main
 
 import (
@@ -31,6 +32,7 @@ type command struct {
 // commands in the order that help lists them. A further one is a further line.
 var commands = []command{
 	{"demo", "run one small shop twice, with pgx and with cachedpgx, and compare", runDemo},
+	{"explain", "say which statements are cached, and why the others are not", runExplain},
 }
 
 func main() {
