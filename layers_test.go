@@ -39,6 +39,7 @@ var fileRanks = map[string]int{
 
 	"config.go":     2,
 	"facts.go":      2,
+	"fixes.go":      2,
 	"rules.go":      2,
 	"dsn.go":        2,
 	"hook.go":       2,
