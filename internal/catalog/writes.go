@@ -60,11 +60,7 @@ func Writes(ctx context.Context, pc *pgconn.PgConn, st *sqlscan.Statement) (Writ
 		return everything(st.Verb + " of an unknown target"), nil
 	}
 	for range maxRounds {
-		r := pc.ExecParams(ctx, writesSQL, w.q.params(), nil, nil, nil).Read()
-		if r.Err != nil {
-			return WriteSet{}, r.Err
-		}
-		s, err := readSurroundings(r.Rows, len(w.q.names))
+		s, err := askWrites(ctx, pc, &w.q)
 		if err != nil {
 			return WriteSet{}, err
 		}
@@ -101,6 +97,7 @@ func (w *writing) doubt(why string) { w.reasons = append(w.reasons, why) }
 func (w *writing) want(st *sqlscan.Statement, body bool) {
 	ev := eventsOf(st)
 	for _, n := range st.Targets {
+		w.noteEvents(ev)
 		w.wantName(wantedName{n, true, body}, ev)
 	}
 	for _, n := range st.Relations {
@@ -127,6 +124,16 @@ func (w *writing) want(st *sqlscan.Statement, body bool) {
 	if st.Verb == "REFRESH MATERIALIZED VIEW" {
 		w.set(&w.q.refresh)
 		w.set(&w.q.anywhere)
+	}
+}
+
+// noteEvents has foreign keys followed as far as the events go.
+func (w *writing) noteEvents(ev events) {
+	if ev&(evUpdate|evDelete) != 0 {
+		w.set(&w.q.actions)
+	}
+	if ev&evTruncate != 0 {
+		w.set(&w.q.truncate)
 	}
 }
 
@@ -227,16 +234,15 @@ func (w *writing) close() {
 func (w *writing) fire(rel uint32, ev events) {
 	old, there := w.fired[rel]
 	r, known := w.relations[rel]
-	if there && old|ev == old || !known {
+	if there && old|ev == old {
+		return
+	}
+	if !known {
+		w.doubt("a relation that is gone")
 		return
 	}
 	w.fired[rel] = old | ev
-	if ev&(evUpdate|evDelete) != 0 {
-		w.set(&w.q.actions)
-	}
-	if ev&evTruncate != 0 {
-		w.set(&w.q.truncate)
-	}
+	w.noteEvents(ev)
 	// What is above and beside it shows its rows, and has no event of its own.
 	for _, up := range w.parents[rel] {
 		w.fire(up, 0)
@@ -354,6 +360,11 @@ func (w *writing) run(fn uint32, why string, how running) {
 			w.doubt(why + ": the function " + full)
 		}
 		return
+	}
+	for _, oid := range f.types {
+		addTo(w, &w.q.typeOIDs, oid)
+	}
+	switch {
 	case f.kind != 'f':
 		w.doubt(why + ": " + full + " is an aggregate, a window function or a procedure")
 		return
@@ -367,6 +378,9 @@ func (w *writing) run(fn uint32, why string, how running) {
 	if body == nil {
 		body = readFunction(f.language, f.body, f.defaults, w.plain)
 		w.bodies[fn] = body
+	}
+	if f.literals {
+		body.fault = "it sets standard_conforming_strings"
 	}
 	if body.fault != "" {
 		w.doubt(why + ": the function " + full + ": " + body.fault)

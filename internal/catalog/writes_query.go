@@ -1,10 +1,13 @@
 package catalog
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/cachedpgx/cachedpgx/internal/sqlscan"
 )
@@ -21,6 +24,10 @@ import (
 //
 // Before version 15 a trigger's clone on a partition passes for internal.
 //
+// On a catalog of thousands of tables the planner's estimates are bad all the
+// same: one trial compiled for nine seconds. So jitOff goes before it, in the
+// same round trip, and ends with it.
+//
 // What a default, a constraint, an index, a view or a policy calls is in
 // pg_depend as far as users made it. What is built in is not, so their texts
 // are searched for names with a parenthesis behind them.
@@ -35,10 +42,11 @@ import (
 //	$10     names of operators
 //	$11     names of types
 //	$12     whether a materialized view is refreshed, which event triggers see
+//	$13     users' types of arguments and results
 //
 // 1247 is pg_type, 1255 pg_proc, 1259 pg_class, 2604 pg_attrdef, 2606
 // pg_constraint, 2617 pg_operator, 2618 pg_rewrite, 2620 pg_trigger, 3256
-// pg_policy. 1646 to 1653 are
+// pg_policy; 12 and 13 are the languages internal and c. 1646 to 1653 are
 // RI_FKey_cascade_del, cascade_upd, (restrict), setnull_del, setnull_upd,
 // setdefault_del and setdefault_upd.
 const writesSQL = `WITH RECURSIVE
@@ -126,26 +134,29 @@ within(oids) AS (
    UNION SELECT refobjid FROM deps WHERE refclassid OPERATOR(pg_catalog.=) 1247::pg_catalog.oid
    UNION SELECT t.oid FROM pg_catalog.unnest($11::pg_catalog.text[]) q(n) JOIN pg_catalog.pg_type t
      ON t.typname OPERATOR(pg_catalog.=) q.n::pg_catalog.name AND t.oid OPERATOR(pg_catalog.>=) 16384::pg_catalog.oid
-   UNION SELECT x FROM called c JOIN pg_catalog.pg_proc p ON p.oid OPERATOR(pg_catalog.=) c.oid,
-     LATERAL pg_catalog.unnest(p.proargtypes::pg_catalog.oid[] OPERATOR(pg_catalog.||) p.prorettype) x
-     WHERE c.oid OPERATOR(pg_catalog.>=) 16384::pg_catalog.oid AND x OPERATOR(pg_catalog.>=) 16384::pg_catalog.oid)
+   UNION SELECT x FROM pg_catalog.unnest($13::pg_catalog.oid[]) x)
  UNION
  SELECT y.oids FROM within, LATERAL (SELECT ARRAY(SELECT v.oid FROM (
     SELECT x FROM pg_catalog.unnest(within.oids) x
-    UNION SELECT t.typelem FROM pg_catalog.pg_type t WHERE t.oid OPERATOR(pg_catalog.=) ANY (within.oids)
-    UNION SELECT t.typbasetype FROM pg_catalog.pg_type t WHERE t.oid OPERATOR(pg_catalog.=) ANY (within.oids)
-    UNION SELECT r.rngsubtype FROM pg_catalog.pg_range r WHERE r.rngtypid OPERATOR(pg_catalog.=) ANY (within.oids)
-    UNION SELECT a.atttypid FROM pg_catalog.pg_type t JOIN pg_catalog.pg_attribute a ON a.attrelid OPERATOR(pg_catalog.=) t.typrelid
-      WHERE t.oid OPERATOR(pg_catalog.=) ANY (within.oids) AND a.attnum OPERATOR(pg_catalog.>) 0::pg_catalog.int2
-    UNION SELECT d.refobjid FROM pg_catalog.pg_depend d WHERE d.classid OPERATOR(pg_catalog.=) 1247::pg_catalog.oid
-      AND d.objid OPERATOR(pg_catalog.=) ANY (within.oids) AND d.refclassid OPERATOR(pg_catalog.=) 1247::pg_catalog.oid
-    UNION SELECT d.refobjid FROM pg_catalog.pg_constraint k JOIN pg_catalog.pg_depend d ON d.classid OPERATOR(pg_catalog.=) 2606::pg_catalog.oid
-      AND d.objid OPERATOR(pg_catalog.=) k.oid AND d.refclassid OPERATOR(pg_catalog.=) 1247::pg_catalog.oid
-      WHERE k.contypid OPERATOR(pg_catalog.=) ANY (within.oids)
+    UNION SELECT v.oid FROM pg_catalog.unnest(within.oids) x, LATERAL (
+     SELECT t.typelem FROM pg_catalog.pg_type t WHERE t.oid OPERATOR(pg_catalog.=) x
+     UNION ALL SELECT t.typbasetype FROM pg_catalog.pg_type t WHERE t.oid OPERATOR(pg_catalog.=) x
+     UNION ALL SELECT r.rngsubtype FROM pg_catalog.pg_range r WHERE r.rngtypid OPERATOR(pg_catalog.=) x
+     UNION ALL SELECT a.atttypid FROM pg_catalog.pg_attribute a WHERE a.attnum OPERATOR(pg_catalog.>) 0::pg_catalog.int2
+       AND a.attrelid OPERATOR(pg_catalog.=) (SELECT t.typrelid FROM pg_catalog.pg_type t WHERE t.oid OPERATOR(pg_catalog.=) x)
+     UNION ALL SELECT d.refobjid FROM pg_catalog.pg_depend d WHERE d.refclassid OPERATOR(pg_catalog.=) 1247::pg_catalog.oid
+       AND d.classid OPERATOR(pg_catalog.=) 1247::pg_catalog.oid AND d.objid OPERATOR(pg_catalog.=) x
+     UNION ALL SELECT d.refobjid FROM pg_catalog.pg_depend k JOIN pg_catalog.pg_depend d ON d.classid OPERATOR(pg_catalog.=) 2606::pg_catalog.oid
+       AND d.objid OPERATOR(pg_catalog.=) k.objid AND d.refclassid OPERATOR(pg_catalog.=) 1247::pg_catalog.oid
+       WHERE k.refclassid OPERATOR(pg_catalog.=) 1247::pg_catalog.oid AND k.refobjid OPERATOR(pg_catalog.=) x
+        AND k.classid OPERATOR(pg_catalog.=) 2606::pg_catalog.oid OFFSET 0) v(oid)
    ) v(oid) WHERE v.oid OPERATOR(pg_catalog.>=) 16384::pg_catalog.oid ORDER BY v.oid USING OPERATOR(pg_catalog.<)) AS oids OFFSET 0) y),
 types AS MATERIALIZED (SELECT oids FROM within ORDER BY pg_catalog.cardinality(oids) USING OPERATOR(pg_catalog.>) LIMIT 1),
-checks AS MATERIALIZED (SELECT k.oid, k.conbin FROM pg_catalog.pg_constraint k
-  WHERE k.contypid OPERATOR(pg_catalog.=) ANY ((SELECT oids FROM types)::pg_catalog.oid[]) AND k.conbin IS NOT NULL),
+checks AS MATERIALIZED (SELECT DISTINCT k.oid, pg_catalog.pg_get_expr(k.conbin, 0::pg_catalog.oid) AS t
+   FROM types, pg_catalog.unnest(types.oids) x JOIN pg_catalog.pg_depend d ON d.refclassid OPERATOR(pg_catalog.=) 1247::pg_catalog.oid
+    AND d.refobjid OPERATOR(pg_catalog.=) x AND d.classid OPERATOR(pg_catalog.=) 2606::pg_catalog.oid
+   JOIN pg_catalog.pg_constraint k ON k.oid OPERATOR(pg_catalog.=) d.objid
+  WHERE k.contypid OPERATOR(pg_catalog.<>) 0::pg_catalog.oid AND k.conbin IS NOT NULL),
 uses AS MATERIALIZED (
  SELECT 'called' AS why, 0::pg_catalog.oid AS rel, c.n AS detail, c.oid AS fn FROM called c WHERE c.oid OPERATOR(pg_catalog.>=) 16384::pg_catalog.oid
  UNION SELECT 'trigger', t.tgrelid, t.tgtype::pg_catalog.text, t.tgfoid FROM pg_catalog.pg_trigger t
@@ -157,12 +168,15 @@ uses AS MATERIALIZED (
   WHERE d.refclassid OPERATOR(pg_catalog.<>) 1247::pg_catalog.oid
     AND NOT EXISTS (SELECT FROM pg_catalog.pg_trigger t WHERE d.cls OPERATOR(pg_catalog.=) 2620::pg_catalog.oid
       AND t.tgrelid OPERATOR(pg_catalog.=) d.rel AND t.tgfoid OPERATOR(pg_catalog.=) d.refobjid)
- UNION SELECT 'operator', 0::pg_catalog.oid, q.n, o.oprcode::pg_catalog.oid FROM pg_catalog.unnest($10::pg_catalog.text[]) q(n)
-  JOIN pg_catalog.pg_operator o ON o.oprname OPERATOR(pg_catalog.=) q.n::pg_catalog.name AND o.oid OPERATOR(pg_catalog.>=) 16384::pg_catalog.oid
- UNION SELECT 'cast', 0::pg_catalog.oid, '', k.castfunc FROM pg_catalog.pg_cast k
-  WHERE k.oid OPERATOR(pg_catalog.>=) 16384::pg_catalog.oid AND k.castfunc OPERATOR(pg_catalog.<>) 0::pg_catalog.oid
- UNION SELECT 'class', 0::pg_catalog.oid, '', a.amproc::pg_catalog.oid FROM pg_catalog.pg_amproc a
-  WHERE a.amproc::pg_catalog.oid OPERATOR(pg_catalog.>=) 16384::pg_catalog.oid
+ UNION SELECT v.why, 0::pg_catalog.oid, v.detail, v.fn FROM (
+   SELECT 'operator', q.n, o.oprcode::pg_catalog.oid FROM pg_catalog.unnest($10::pg_catalog.text[]) q(n)
+     JOIN pg_catalog.pg_operator o ON o.oprname OPERATOR(pg_catalog.=) q.n::pg_catalog.name AND o.oid OPERATOR(pg_catalog.>=) 16384::pg_catalog.oid
+   UNION ALL SELECT 'cast', '', k.castfunc FROM pg_catalog.pg_cast k WHERE k.castfunc OPERATOR(pg_catalog.>=) 16384::pg_catalog.oid
+   UNION ALL SELECT 'operator class', '', a.amproc::pg_catalog.oid FROM pg_catalog.pg_amproc a
+     WHERE a.amproc::pg_catalog.oid OPERATOR(pg_catalog.>=) 16384::pg_catalog.oid
+   UNION ALL SELECT 'operator class', '', o.oprcode::pg_catalog.oid FROM pg_catalog.pg_amop a JOIN pg_catalog.pg_operator o
+     ON o.oid OPERATOR(pg_catalog.=) a.amopopr AND a.amopopr OPERATOR(pg_catalog.>=) 16384::pg_catalog.oid) v(why, detail, fn)
+   JOIN pg_catalog.pg_proc p ON p.oid OPERATOR(pg_catalog.=) v.fn AND p.prolang OPERATOR(pg_catalog.>) 13::pg_catalog.oid
  UNION SELECT 'type', 0::pg_catalog.oid, '', COALESCE(o.oprcode::pg_catalog.oid, d.refobjid)
   FROM checks k JOIN pg_catalog.pg_depend d ON d.classid OPERATOR(pg_catalog.=) 2606::pg_catalog.oid AND d.objid OPERATOR(pg_catalog.=) k.oid
    AND d.refclassid OPERATOR(pg_catalog.=) ANY ('{1255,2617}'::pg_catalog.oid[])
@@ -189,7 +203,7 @@ texts(t) AS (
    FROM pg_catalog.pg_rewrite r WHERE r.ev_class OPERATOR(pg_catalog.=) ANY ((SELECT oids FROM seen)::pg_catalog.oid[])
  UNION ALL SELECT pg_catalog.concat(pg_catalog.pg_get_expr(p.polqual, p.polrelid), ' ', pg_catalog.pg_get_expr(p.polwithcheck, p.polrelid))
    FROM pg_catalog.pg_policy p WHERE p.polrelid OPERATOR(pg_catalog.=) ANY ((SELECT oids FROM seen)::pg_catalog.oid[])
- UNION ALL SELECT pg_catalog.pg_get_expr(k.conbin, 0::pg_catalog.oid) FROM checks k)
+ UNION ALL SELECT k.t FROM checks k)
 SELECT 'named' AS kind, ord::pg_catalog.text AS a, COALESCE(oid, 0::pg_catalog.oid)::pg_catalog.text AS b, '' AS c, '' AS d, '' AS e, '' AS f FROM named
 UNION ALL
 SELECT 'relation', c.oid::pg_catalog.text, n.nspname::pg_catalog.text, c.relname::pg_catalog.text, c.relkind::pg_catalog.text, '', ''
@@ -223,9 +237,28 @@ SELECT 'use', u.why, u.rel::pg_catalog.text, u.detail, u.fn::pg_catalog.text, ''
 UNION ALL
 SELECT 'function', p.oid::pg_catalog.text, n.nspname::pg_catalog.text, p.proname::pg_catalog.text,
    pg_catalog.concat(p.provolatile, p.prokind, l.lanname),
-   pg_catalog.concat(p.prosecdef, p.proconfig IS NOT NULL, ' ', pg_catalog.pg_get_expr(p.proargdefaults, 0::pg_catalog.oid)), p.prosrc
+   pg_catalog.concat(p.prosecdef, p.proconfig IS NOT NULL, p.proconfig::pg_catalog.text OPERATOR(pg_catalog.~) 'standard_conforming_strings', ',',
+     pg_catalog.array_to_string(ARRAY(SELECT x FROM pg_catalog.unnest(p.proargtypes::pg_catalog.oid[] OPERATOR(pg_catalog.||) p.prorettype) x
+       WHERE x OPERATOR(pg_catalog.>=) 16384::pg_catalog.oid), ' '), ',', pg_catalog.pg_get_expr(p.proargdefaults, 0::pg_catalog.oid)), p.prosrc
   FROM pg_catalog.unnest(ARRAY(SELECT DISTINCT fn FROM uses)) x(oid) JOIN pg_catalog.pg_proc p ON p.oid OPERATOR(pg_catalog.=) x.oid
   JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) p.pronamespace JOIN pg_catalog.pg_language l ON l.oid OPERATOR(pg_catalog.=) p.prolang`
+
+const jitOff = `SELECT pg_catalog.set_config('jit', 'off', true)`
+
+// askWrites asks the server.
+func askWrites(ctx context.Context, pc *pgconn.PgConn, q *questionnaire) (*surroundings, error) {
+	var batch pgconn.Batch
+	batch.ExecParams(jitOff, nil, nil, nil, nil)
+	batch.ExecParams(writesSQL, q.params(), nil, nil, nil)
+	results, err := pc.ExecBatch(ctx, &batch).ReadAll()
+	if err != nil {
+		return nil, err
+	}
+	if len(results) != 2 {
+		return nil, fmt.Errorf("catalog: %d results", len(results))
+	}
+	return readSurroundings(results[1].Rows, len(q.names))
+}
 
 // The events of a write, as pg_trigger.tgtype has them.
 type events uint8
@@ -256,6 +289,7 @@ type questionnaire struct {
 	tails    []string // names behind a dot
 	ops      []string
 	types    []string
+	typeOIDs []string
 	anywhere bool // bodies may run under another search_path
 	actions  bool // somebody updates or deletes
 	truncate bool
@@ -286,7 +320,7 @@ func (q *questionnaire) params() [][]byte {
 	return [][]byte{
 		pgArray(schemas), pgArray(names), pgArray(how), flag(q.actions || q.truncate), flag(q.truncate),
 		pgArray(fnSchemas), pgArray(fnNames), pgArray(fnHow), flag(q.anywhere),
-		pgArray(sorted(q.ops)), pgArray(sorted(types)), flag(q.refresh),
+		pgArray(sorted(q.ops)), pgArray(sorted(types)), flag(q.refresh), pgArray(q.typeOIDs),
 	}
 }
 
@@ -332,8 +366,10 @@ type function struct {
 	sqlscan.Name
 	volatility, kind byte
 	language         string
-	path             bool   // it may run under another search_path or role than its caller
-	defaults, body   string // the defaults of its arguments
+	path             bool     // it may run under another search_path or role than its caller
+	literals         bool     // it sets standard_conforming_strings
+	types            []string // users' types of its arguments and its result, by OID
+	defaults, body   string   // the defaults of its arguments
 }
 
 func readSurroundings(rows [][][]byte, names int) (*surroundings, error) {
@@ -395,12 +431,14 @@ func (s *surroundings) read(kind, a, b, c, d, e, f string) (err error) {
 	case "use":
 		s.uses = append(s.uses, use{a, oid(b), c, oid(d)})
 	case "function":
-		if len(d) < 3 || len(e) < 3 {
+		flags, rest, _ := strings.Cut(e, ",")
+		types, defaults, ok := strings.Cut(rest, ",")
+		if len(d) < 3 || len(flags) < 2 || !ok {
 			return fmt.Errorf("too short")
 		}
 		s.functions[oid(a)] = function{
 			Name: sqlscan.Name{Schema: b, Name: c}, volatility: d[0], kind: d[1], language: d[2:],
-			path: e[0] == 't' || e[1] == 't', defaults: e[3:], body: f,
+			path: flags[:2] != "ff", literals: strings.HasSuffix(flags[2:], "t"), types: strings.Fields(types), defaults: defaults, body: f,
 		}
 	default:
 		return fmt.Errorf("unknown kind")
