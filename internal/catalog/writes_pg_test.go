@@ -299,8 +299,12 @@ func reallyWritten(t *testing.T, pc *pgconn.PgConn, query string) []string {
 		}
 		run(t, pc, "ROLLBACK TO statement")
 	}
-	var list []string
-	for rel, state := range tableStates(t, pc) {
+	return changed(before, tableStates(t, pc))
+}
+
+// changed gives the tables whose state is another than before.
+func changed(before, after map[string]string) (list []string) {
+	for rel, state := range after {
 		if old, there := before[rel]; there && old != state {
 			list = append(list, rel)
 		}
@@ -310,15 +314,21 @@ func reallyWritten(t *testing.T, pc *pgconn.PgConn, query string) []string {
 
 func tableStates(t *testing.T, pc *pgconn.PgConn) map[string]string {
 	t.Helper()
-	states := make(map[string]string)
+	states, all := make(map[string]string), ""
 	for _, r := range rows(t, pc, `SELECT n.nspname || '.' || c.relname, format('%I.%I', n.nspname, c.relname),
 			concat_ws(' ', s.n_tup_ins, s.n_tup_upd, s.n_tup_del), c.relkind::text
 		FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) c.relnamespace
 		LEFT JOIN pg_catalog.pg_stat_xact_all_tables s ON s.relid OPERATOR(pg_catalog.=) c.oid
 		WHERE c.oid OPERATOR(pg_catalog.>=) 16384::pg_catalog.oid AND c.relkind::pg_catalog.text OPERATOR(pg_catalog.=) ANY ('{r,m}') AND n.nspname::pg_catalog.text OPERATOR(pg_catalog.!~) '^pg_toast'
 		 AND n.nspname::pg_catalog.text OPERATOR(pg_catalog.<>) 'evil' AND c.relispopulated`) {
-		content := rows(t, pc, "SELECT pg_catalog.count(*), pg_catalog.array_agg(x::pg_catalog.text) FROM ONLY "+r[1]+" x")
-		states[r[0]] = r[2] + " " + strings.Join(content[0], " ")
+		states[r[0]] = r[2] + " "
+		if all != "" {
+			all += " UNION ALL "
+		}
+		all += "SELECT '" + strings.ReplaceAll(r[0], "'", "''") + "', pg_catalog.array_agg(x::pg_catalog.text)::pg_catalog.text FROM ONLY " + r[1] + " x"
+	}
+	for _, r := range rows(t, pc, all) {
+		states[r[0]] += r[1]
 	}
 	return states
 }
