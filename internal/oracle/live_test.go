@@ -63,7 +63,7 @@ func TestLive(t *testing.T) {
 // A date word that the scanner lets be is one that no server reads; others, in
 // all their disguises, are seen.
 func TestDateWords(t *testing.T) {
-	n := many(t, 6_000, 200_000)
+	n := many(t, 2_000, 200_000)
 	l, ctx := connect(t), context.Background()
 	wrong, seen, released, err := l.DateWords(ctx, seed, n)
 	if err != nil {
