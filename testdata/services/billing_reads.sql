@@ -322,7 +322,7 @@ SELECT coalesce((settings->>'net_days')::int, 14) AS net_days, coalesce(settings
 SELECT settings FROM billing.org_settings WHERE org_id = $1
 
 -- @imports_raw_amount hand
-SELECT id, (raw->>'amount')::numeric AS amount, raw_date, booked FROM billing.imports ORDER BY id
+SELECT id, (raw->>'amount')::numeric AS amount, raw_date FROM billing.imports ORDER BY id
 
 -- @audit_search hand
 -- @args ["invoice/1%",{"time":"2024-02-01T00:00:00Z"}]
@@ -346,3 +346,9 @@ SELECT (SELECT count(*) FROM billing.customers) AS customers, (SELECT count(*) F
 
 -- @values_with_table hand
 VALUES ((SELECT count(*) FROM billing.plans)), ((SELECT count(*) FROM billing.credits))
+
+-- @punches_beside_a_timetz_column hand
+SELECT id, booked FROM billing.punches WHERE booked > '10:30' ORDER BY id
+
+-- @readings_value hand
+SELECT id, value::date, value AT TIME ZONE 'UTC' AS utc FROM billing.readings ORDER BY id
