@@ -22,6 +22,7 @@ import (
 //	-- @name origin          who spells it so: gorm, ent, bun, sqlx, sqlc, squirrel, hand
 //	-- @args [1, "x", …]     JSON; an integer is an int64, and see serviceArg
 //	-- @why family           uncached only: what keeps it from the cache
+//	-- @mark                 uncached only: it is only time, and a mark admits it
 //	-- @may reason           reads only: it is safe, and may go uncached for that reason
 //	-- @needs extension      left out where the server has not got it
 //	-- @min 14               left out on an older server
@@ -48,7 +49,7 @@ type serviceStatement struct {
 	why, may, needs    string
 	before, after      string
 	min                int
-	exec               bool
+	exec, mark         bool
 }
 
 // serviceStatements reads the blocks of all files of that service and kind.
@@ -129,6 +130,8 @@ func (s *serviceStatement) header(line string, first bool) (err error) {
 		s.needs = rest
 	case "min":
 		s.min, err = strconv.Atoi(rest)
+	case "mark":
+		s.mark = true
 	case "exec":
 		s.exec = true
 	case "before":
@@ -275,7 +278,7 @@ func TestServiceCorpus(t *testing.T) {
 					t.Errorf("%s, %s: %s has no text", service, kind, s.name)
 				case (kind == "uncached") != (s.why != ""):
 					t.Errorf("%s, %s: %s: why is %q", service, kind, s.name, s.why)
-				case kind == "reads" && (s.exec || s.before != ""):
+				case kind == "reads" && (s.exec || s.mark || s.before != ""):
 					t.Errorf("%s, %s: %s is no plain read", service, kind, s.name)
 				}
 				seen[s.name] = true

@@ -8,7 +8,9 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/cachedpgx/cachedpgx"
 	"github.com/cachedpgx/cachedpgx/internal/pgtest"
 	"github.com/jackc/pgx/v5"
 )
@@ -198,5 +200,69 @@ func (s *pgService) reachesServer(t *testing.T, st serviceStatement) {
 	}
 	if st.before != "" {
 		s.on(t).must(cached, st.after)
+	}
+}
+
+// TestPGServiceMarks marks what must not be cached: a mark admits what is only
+// time, and nothing else. What reads a date out of text it may admit or not.
+func TestPGServiceMarks(t *testing.T) {
+	for _, name := range services {
+		t.Run(name, func(t *testing.T) {
+			s := newPGService(t, name)
+			for _, st := range serviceStatements(t, name, "uncached") {
+				if st.exec || st.before != "" || !st.mark && slices.Contains([]string{"clock", "date-word", "cast-from-text"}, st.why) {
+					continue
+				}
+				t.Run(st.name, func(t *testing.T) {
+					s.need(t, st)
+					marked := cachedpgx.WithTTL(s.ctx, time.Minute)
+					ask := func() int {
+						return s.calls(st.text, func() {
+							if got := pgAsk(marked, s.db, st.text, st.args...); got.Err != "" {
+								t.Error(got.Err)
+							}
+						})
+					}
+					first, second := ask(), ask()
+					if want := map[bool]int{false: 1, true: 0}[st.mark]; first != 1 || second != want {
+						t.Errorf("%d and %d calls at the server, want 1 and %d: %s", first, second, want, s.whyNot(st.text, nil))
+					}
+				})
+			}
+		})
+	}
+}
+
+// TestPGServiceExplain checks that Explain knows of every uncached statement
+// that it is one, why, and whether a mark would admit it. What only an argument
+// or a session's state bars, it can't see.
+func TestPGServiceExplain(t *testing.T) {
+	for _, name := range services {
+		t.Run(name, func(t *testing.T) {
+			s := newPGService(t, name)
+			for _, st := range serviceStatements(t, name, "uncached") {
+				if st.why == "date-word" && len(st.args) > 0 || strings.HasPrefix(st.before, "SET ") {
+					continue
+				}
+				t.Run(st.name, func(t *testing.T) {
+					s.need(t, st)
+					x, err := s.cache.Explain(s.ctx, st.text)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if x.Cacheable || len(x.Reasons) == 0 {
+						t.Errorf("cacheable: %t, reasons: %v", x.Cacheable, x.Reasons)
+					}
+					for _, r := range x.Reasons {
+						if r.Code == "" || r.Fix == "" || st.mark && !r.Markable {
+							t.Errorf("%s: code, fix or mark: %+v", st.why, r)
+						}
+					}
+					if st.why == "write" && len(x.Writes) == 0 && !x.AllWrites {
+						t.Error("it writes, and Explain names nothing")
+					}
+				})
+			}
+		})
 	}
 }

@@ -21,15 +21,31 @@ func (s *scanner) look(from, to int) {
 		case kindString, kindEscape, kindUnicode, kindNational, kindDollar:
 			s.lookLiteral(i)
 		}
-		labelled = t.kind == kindDot || t.kw == kwAs
+		labelled = t.kind == kindDot || t.kw == kwAs || t.kw == kwName && s.namesElement(i)
 	}
+}
+
+// namesElement says whether NAME at i is that of XMLELEMENT or XMLPI, which a
+// label follows.
+func (s *scanner) namesElement(i int) bool {
+	if i < 2 || s.toks[i-1].kind != kindOpen {
+		return false
+	}
+	k := s.toks[i-2].kw
+	return k == kwXmlelement || k == kwXmlpi
 }
 
 func (s *scanner) lookKeyword(i int) {
 	switch kw := s.toks[i].kw; kw {
 	case kwCurrentDate, kwCurrentTime, kwCurrentTimestamp, kwLocaltime, kwLocaltimestamp:
+		if s.isPlainLabel(i) {
+			return
+		}
 		s.reasons.add(Reason{Code: ReasonClock, Detail: keywordNames[kw], Markable: true})
 	case kwCurrentUser, kwUser, kwSessionUser, kwCurrentRole, kwCurrentCatalog, kwCurrentSchema, kwSystemUser:
+		if s.isPlainLabel(i) {
+			return
+		}
 		s.reasons.add(Reason{Code: ReasonIdentity, Detail: keywordNames[kw]})
 	case kwTablesample:
 		s.reasons.add(Reason{Code: ReasonTableSample, Detail: keywordNames[kw], Markable: true})
@@ -42,6 +58,21 @@ func (s *scanner) lookKeyword(i int) {
 			s.locks = true
 		}
 	}
+}
+
+// isPlainLabel says whether the word at i can only be the label of what is right
+// before it: no operand follows another one.
+func (s *scanner) isPlainLabel(i int) bool {
+	if i == 0 {
+		return false
+	}
+	switch t := &s.toks[i-1]; t.kind {
+	case kindIdent:
+		return t.kw == 0
+	case kindQuoted, kindNumber, kindParam:
+		return true
+	}
+	return false
 }
 
 // isLock says whether FOR at a place begins a row lock. There are always

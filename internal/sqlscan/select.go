@@ -162,7 +162,7 @@ func (s *scanner) selectPart() {
 	case kwTable:
 		s.pos++
 		s.feature(FeatureTable)
-		s.relation()
+		s.fromNamed(s.relation())
 	default:
 		s.subquery()
 	}

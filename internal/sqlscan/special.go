@@ -169,12 +169,13 @@ func (s *scanner) substring() {
 	case s.accept(kwFor):
 		length := s.expr()
 		n = 3
+		if s.accept(kwFrom) {
+			s.expr()
+			break
+		}
 		int4 := Name{"pg_catalog", "int4"} // the server's cast
 		s.types.add(int4)
 		s.cast(int4, length)
-		if s.accept(kwFrom) {
-			s.expr()
-		}
 	case s.accept(kwSimilar):
 		s.feature(FeatureSimilar)
 		s.expr()
@@ -303,6 +304,16 @@ func (s *scanner) atConstructorWord() bool {
 	if !constructorWord(k) {
 		return false
 	}
+	if k == kwPassing && prev.kind != kindOpen && prev.kind != kindComma && prev.kind != kindColon &&
+		prev.kw != kwDefault && prev.kw != kwValue && prev.kw != kwContent && prev.kw != kwDocument {
+		return true // behind an operand
+	}
+	if prev.kind == kindOpen && (k == kwDocument || k == kwContent) {
+		switch s.kwAt(s.pos - 2) {
+		case kwXmlparse, kwXmlserialize:
+			return true
+		}
+	}
 	switch k {
 	case kwNull, kwTrue, kwFalse, kwDefault:
 		return false // read as operands
@@ -351,7 +362,7 @@ func (s *scanner) tableColumns() {
 		return
 	}
 	for {
-		if s.kw() == kwNested {
+		if s.kw() == kwNested && (s.after(1).kw == kwPath || s.isTextLiteral(s.pos+1)) {
 			s.pos++
 			s.accept(kwPath)
 			s.textLiteral()

@@ -42,28 +42,34 @@ SELECT id, payload FROM billing.webhook_events WHERE delivered_at IS NULL ORDER 
 
 -- @webhook_due hand
 -- @why clock
+-- @mark
 SELECT id FROM billing.webhook_events WHERE delivered_at IS NULL AND (next_attempt_at IS NULL OR next_attempt_at <= now()) ORDER BY id
 
 -- @credits_unexpired sqlc
 -- @why clock
+-- @mark
 -- @args [1]
 SELECT coalesce(sum(amount_cents), 0)::bigint FROM billing.credits WHERE expires_at > CURRENT_TIMESTAMP AND id >= $1
 
 -- @idempotency_alive gorm
 -- @why clock
+-- @mark
 -- @args ["k1",1]
 SELECT * FROM "billing"."idempotency_keys" WHERE key = $1 AND expires_at > NOW() LIMIT $2
 
 -- @overdue_view hand
 -- @why clock
+-- @mark
 SELECT id, number, total FROM billing.overdue ORDER BY number
 
 -- @subscriptions_current hand
 -- @why clock
+-- @mark
 SELECT id FROM billing.subscriptions WHERE period @> now() ORDER BY id
 
 -- @trial_ends hand
 -- @why clock
+-- @mark
 SELECT s.id, s.created + p.trial < transaction_timestamp() AS ended FROM billing.subscriptions s JOIN billing.plans p ON p.id = s.plan_id WHERE p.trial IS NOT NULL ORDER BY s.id
 
 -- @invoices_due_today hand
@@ -149,6 +155,7 @@ SELECT p.id, (SELECT count(*) FROM billing.tenant_customers) FROM billing.plans 
 
 -- @audit_sample hand
 -- @why table-sample
+-- @mark
 SELECT count(*) FROM audit.log TABLESAMPLE SYSTEM (10)
 
 -- @audit_by_me hand
@@ -177,6 +184,7 @@ SELECT current_setting('search_path'), id FROM billing.plans ORDER BY id
 
 -- @plan_random hand
 -- @why chance
+-- @mark
 SELECT id FROM billing.plans ORDER BY random(), id LIMIT 1
 
 -- @plan_uuid bun

@@ -51,18 +51,22 @@ SELECT sum(x.score) FROM (SELECT score FROM posts WHERE thread_id = 2 FOR KEY SH
 
 -- @members_online_view hand
 -- @why clock
+-- @mark
 SELECT id, username FROM online_members ORDER BY id
 
 -- @members_online hand
 -- @why clock
+-- @mark
 SELECT count(*) FROM members WHERE last_seen_at > now() - '15 minutes'::interval
 
 -- @members_suspended ent
 -- @why clock
+-- @mark
 SELECT "members"."id" FROM "members" WHERE "members"."suspended_until" > NOW() ORDER BY "members"."id"
 
 -- @threads_hot_now hand
 -- @why clock
+-- @mark
 SELECT id, reply_count / (extract(epoch FROM now() - created_at) / 3600 + 2) AS heat FROM threads ORDER BY heat DESC, id LIMIT 5
 
 -- @threads_today sqlx
@@ -111,10 +115,12 @@ SELECT unread_count($1) AS n, id FROM members WHERE id = $1
 
 -- @random_thread hand
 -- @why chance
+-- @mark
 SELECT id, title FROM threads ORDER BY random() LIMIT 1
 
 -- @sample_posts hand
 -- @why table-sample
+-- @mark
 SELECT count(*) FROM posts TABLESAMPLE BERNOULLI (20) REPEATABLE (7)
 
 -- @whoami hand

@@ -77,29 +77,35 @@ WITH next AS (SELECT id FROM jobs WHERE state = 'available' ORDER BY run_at, id 
 
 -- @job_due_now hand
 -- @why clock
+-- @mark
 SELECT id FROM jobs WHERE state = 'available' AND run_at <= now() ORDER BY id
 
 -- @session_valid sqlc
 -- @why clock
+-- @mark
 -- @args ["token4"]
 -- name: GetValidSession :one
 SELECT token, user_id FROM sessions WHERE token = $1 AND expires_at > now() LIMIT 1
 
 -- @session_valid_keyword gorm
 -- @why clock
+-- @mark
 -- @args ["token4",1]
 SELECT * FROM "sessions" WHERE token = $1 AND expires_at > CURRENT_TIMESTAMP LIMIT $2
 
 -- @orders_last_week hand
 -- @why clock
+-- @mark
 SELECT count(*) FROM orders WHERE placed_at > now() - interval '7 days'
 
 -- @orders_today hand
 -- @why clock
+-- @mark
 SELECT count(*) FROM orders WHERE placed_at::date = CURRENT_DATE
 
 -- @orders_month_to_date sqlx
 -- @why clock
+-- @mark
 SELECT COALESCE(SUM(total), 0) FROM orders WHERE placed_at >= date_trunc('month', LOCALTIMESTAMP)
 
 -- @user_account_age hand
@@ -112,6 +118,7 @@ SELECT id, extract(year FROM age(birth_date)) AS years FROM users WHERE id = 3
 
 -- @orders_clock_timestamp hand
 -- @why clock
+-- @mark
 SELECT id, clock_timestamp() - placed_at AS waited FROM orders WHERE id = 1
 
 -- @orders_date_word hand
@@ -151,15 +158,18 @@ SELECT count(*) FROM products WHERE (attributes->>'since')::timestamptz IS NULL
 
 -- @products_random_pick gorm
 -- @why chance
+-- @mark
 -- @args [3]
 SELECT * FROM "products" WHERE stock > 0 ORDER BY RANDOM() LIMIT $1
 
 -- @products_random_offset hand
 -- @why chance
+-- @mark
 SELECT id FROM products OFFSET floor(random() * 10) LIMIT 1
 
 -- @products_tablesample hand
 -- @why table-sample
+-- @mark
 SELECT count(*) FROM products TABLESAMPLE SYSTEM (50)
 
 -- @products_new_uuid hand
@@ -168,15 +178,18 @@ SELECT id, gen_random_uuid() AS token FROM products WHERE id = 1
 
 -- @daily_pick_view hand
 -- @why chance
+-- @mark
 SELECT * FROM daily_pick
 
 -- @fresh_orders_view gorm
 -- @why clock
+-- @mark
 -- @args [5]
 SELECT * FROM "fresh_orders" LIMIT $1
 
 -- @fresh_orders_nested_view hand
 -- @why clock
+-- @mark
 SELECT user_id, count FROM fresh_order_counts ORDER BY user_id
 
 -- @my_orders_view hand
