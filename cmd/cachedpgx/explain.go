@@ -40,7 +40,8 @@ One statement is reported in full, several as a table; --json has all of it:
   statements[]          text, line (of a file), kind, cacheable, verdict ("yes",
                         "if marked", "no"), reasons[] (code, detail, fix,
                         markable), relations[], writes[], all_writes, policy,
-                        rule; with --statements calls, total_ms, rows, query_ids[]
+                        rule, notes[]; with --statements calls, total_ms,
+                        rows, query_ids[]
   summary               explained, cacheable, if_marked, reads: each with
                         statements, and with --statements calls, total_ms, rows;
                         why_not[]: the same by code;

@@ -297,7 +297,7 @@ func TestRelations(t *testing.T) {
 		{"a column of json_table that is named nested", "SELECT * FROM JSON_TABLE(j, '$' COLUMNS (nested FOR ORDINALITY, a int)), t", "t"},
 		{"a document in parentheses", "SELECT XMLPARSE(DOCUMENT (SELECT a FROM s)), XMLSERIALIZE(CONTENT (b) AS text) FROM t", "s t"},
 		{"an element named into", "SELECT XMLELEMENT(NAME into, a), XMLPI(NAME tablesample) FROM t", "t"},
-		{"passing a query", "SELECT JSON_VALUE(a, '$' PASSING (SELECT b FROM s) AS c), JSON_OBJECT('a': passing(1)) FROM t", "s t"},
+		{"passing a query", "SELECT JSON_VALUE(a, '$' PASSING (SELECT b FROM s) AS c), JSON_OBJECT('a': passing(1), 'b' VALUE (SELECT 1)), JSON_OBJECT(a VALUE (b)::c) FROM t", "s t"},
 		{"after tablesample", "SELECT * FROM s TABLESAMPLE bernoulli (1) REPEATABLE (2), t", "s t"},
 		{"after an alias with columns", "SELECT * FROM s AS x (a, b), t y (c), u", "s t u"},
 		{"extract has FROM, too", "SELECT extract(year FROM a), substring(b FROM 1 FOR 2), trim(BOTH 'x' FROM c) FROM t WHERE x IS DISTINCT FROM y", "t"},

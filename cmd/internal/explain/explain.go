@@ -6,15 +6,18 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"slices"
 	"strings"
 
 	"github.com/cachedpgx/cachedpgx"
 	"github.com/cachedpgx/cachedpgx/internal/sqlscan"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/stdlib"
 )
 
 // Options of a run. Out, and one of Statements, File and Workload, are needed.
@@ -130,6 +133,21 @@ func Run(ctx context.Context, opts Options) error {
 	return nil
 }
 
+// open is sql.Open("cachedpgx", dsn), but for the log: what would be warned of is
+// in the report.
+func open(dsn string) (*sql.DB, error) {
+	pgxDSN, cfg, err := cachedpgx.ParseConfig(dsn)
+	if err != nil {
+		return nil, err
+	}
+	inner, err := stdlib.GetDefaultDriver().(driver.DriverContext).OpenConnector(pgxDSN)
+	if err != nil {
+		return nil, err
+	}
+	cfg.Logger = slog.New(slog.DiscardHandler)
+	return cachedpgx.OpenDB(inner, cfg)
+}
+
 func ask(ctx context.Context, opts Options) (_ *results, err error) {
 	all := &results{}
 	for _, text := range opts.Statements {
@@ -148,7 +166,7 @@ func ask(ctx context.Context, opts Options) (_ *results, err error) {
 		}
 	}
 
-	db, err := sql.Open("cachedpgx", opts.DSN)
+	db, err := open(opts.DSN)
 	if err != nil {
 		return nil, err
 	}

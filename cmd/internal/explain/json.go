@@ -30,7 +30,8 @@ type Statement struct {
 	Writes    []string `json:"writes"`         // what it may write
 	AllWrites bool     `json:"all_writes"`     // it may write anything
 	Policy    Policy   `json:"policy"`
-	Rule      string   `json:"rule"` // the Rule that applies; "" for none
+	Rule      string   `json:"rule"`  // the Rule that applies; "" for none
+	Notes     []string `json:"notes"` // what is worth knowing beside that
 
 	*Cost             // with --statements
 	QueryIDs []string `json:"query_ids,omitempty"` // with --statements; text, as many readers cut large numbers
@@ -122,7 +123,7 @@ func (all *results) statement(r *result) Statement {
 	s := Statement{
 		Text: r.text, Line: r.line, Kind: r.kindName(), Cacheable: r.Cacheable, Verdict: r.verdict(),
 		Reasons: []Reason{}, Relations: notNull(r.Relations), Writes: notNull(r.Writes), AllWrites: r.AllWrites,
-		Policy: jsonPolicy(r.Policy), Rule: r.Rule,
+		Policy: jsonPolicy(r.Policy), Rule: r.Rule, Notes: notNull(r.Notes),
 	}
 	for _, why := range r.Reasons {
 		s.Reasons = append(s.Reasons, Reason{why.Code.String(), why.Detail, why.Fix, why.Markable})

@@ -82,18 +82,18 @@ func (p *printer) one(r *result) {
 		answer = "no"
 	}
 	p.printf(format, "cached", p.paint(verdictColor(r.verdict()), answer))
+	markable := false
 	for i, why := range r.Reasons {
 		name := ""
 		if i == 0 {
 			name = "why not"
 		}
 		p.printf(format, name, strings.TrimSpace(p.paint(bold, why.Code.String())+"  "+strings.Map(visible, why.Detail)))
-		if why.Fix != "" {
-			p.printf(format, "", "  "+why.Fix)
-		}
-		if why.Markable {
-			p.printf(format, "", "  A mark waives it: WithTTL, WithPolicy, or the hint /* cachedpgx: ttl=5s */.")
-		}
+		p.folded(why.Fix)
+		markable = markable || why.Markable
+	}
+	if markable {
+		p.printf(format, "a mark", "is WithTTL, WithPolicy, or the hint /* cachedpgx: ttl=5s */")
 	}
 	if len(r.Relations) > 0 {
 		p.printf(format, "reads", strings.Join(r.Relations, ", "))
@@ -111,6 +111,28 @@ func (p *printer) one(r *result) {
 			rule = r.Rule
 		}
 		p.printf(format, "rule", rule)
+	}
+	for _, note := range r.Notes {
+		p.printf(format, "note", strings.Map(visible, note))
+	}
+}
+
+// folded prints what is to be done, below its reason.
+func (p *printer) folded(text string) {
+	const indent, most = "              ", 84
+	line := ""
+	for word := range strings.FieldsSeq(strings.Map(visible, text)) {
+		if line != "" && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > most {
+			p.printf("%s%s\n", indent, line)
+			line = ""
+		}
+		if line != "" {
+			line += " "
+		}
+		line += word
+	}
+	if line != "" {
+		p.printf("%s%s\n", indent, line)
 	}
 }
 
@@ -149,8 +171,11 @@ func (p *printer) given(all *results) {
 	}
 	p.table(&t, 1)
 	yes, reads := all.sum(func(r *result) bool { return r.Cacheable }), all.sum((*result).isRead)
-	p.printf("\nCacheable: %d of %s, of which %d are reads.%s\n", yes.statements,
-		count(int64(len(all.list)), "statement"), reads.statements, all.markedText())
+	p.printf("\n%s: %s, %d cacheable", count(int64(len(all.list)), "statement"), count(reads.statements, "read"), yes.statements)
+	if marked := all.sum(func(r *result) bool { return r.verdict() == verdictMarked }); marked.statements > 0 {
+		p.printf(", %d more with a mark", marked.statements)
+	}
+	p.printf(".\n")
 }
 
 // workload prints the server's statements, the most costly ones first.
@@ -177,14 +202,18 @@ func (p *printer) workload(all *results) {
 		share(w.shown.calls, w.all.calls), share(int64(w.shown.time), int64(w.all.time)))
 	p.hidden(w)
 
-	whole, reads := w.shown, all.sum((*result).isRead)
-	yes := all.sum(func(r *result) bool { return r.Cacheable })
-	p.printf("\nOf these, cacheable:%s\n", all.markedText())
-	sums := table{head: []string{"", "statements", "calls", "time"}, right: []bool{false, true, true, true}}
-	sums.row("", "all", fmt.Sprintf("%d of %d", yes.statements, len(all.list)),
-		share(yes.calls, whole.calls), share(int64(yes.time), int64(whole.time)))
-	sums.row("", "reads", fmt.Sprintf("%d of %d", yes.statements, reads.statements),
-		share(yes.calls, reads.calls), share(int64(yes.time), int64(reads.time)))
+	p.printf("\n")
+	yes, reads := all.sum(func(r *result) bool { return r.Cacheable }), all.sum((*result).isRead)
+	marked := all.sum(func(r *result) bool { return r.verdict() == verdictMarked })
+	sums := table{head: []string{"of these", "statements", "calls", "time"}, right: []bool{false, true, true, true}}
+	sum := func(name string, part, whole cost) {
+		sums.row("", name, number(part.statements), share(part.calls, whole.calls), share(int64(part.time), int64(whole.time)))
+	}
+	sum("cacheable", yes, w.shown)
+	if marked.statements > 0 {
+		sum("with a mark, too", marked, w.shown)
+	}
+	sum("reads", reads, w.shown)
 	p.table(&sums, -1)
 }
 
@@ -193,15 +222,6 @@ func (p *printer) hidden(w *workload) {
 		p.printf("Hidden from this role, and not in these figures: %s, %s, %s. To see them: GRANT pg_read_all_stats TO the role.\n",
 			count(w.hidden.statements, "statement"), count(w.hidden.calls, "call"), duration(w.hidden.time))
 	}
-}
-
-// markedText tells of those that a mark would let pass.
-func (all *results) markedText() string {
-	c := all.sum(func(r *result) bool { return r.verdict() == verdictMarked })
-	if c.statements == 0 {
-		return ""
-	}
-	return fmt.Sprintf(" With a mark: %d more.", c.statements)
 }
 
 // groups prints the reasons, each with what it keeps from the cache.
@@ -356,8 +376,11 @@ func share(part, whole int64) string {
 		return "-"
 	}
 	percent := 100 * float64(part) / float64(whole)
-	if percent > 0 && percent < 0.5 {
+	switch {
+	case percent > 0 && percent < 0.5:
 		return "<1 %"
+	case percent >= 99.5 && part < whole:
+		return ">99 %"
 	}
 	return fmt.Sprintf("%.0f %%", percent)
 }
