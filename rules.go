@@ -89,7 +89,7 @@ func (c Config) termsOf(scan *sqlscan.Statement, v catalog.Verdict) (t terms, ok
 		if p.Mode == ModeAuto && c.Policy.Mode > ModeAuto && len(r.Tables) > 0 && !all {
 			p.Mode = ModeInherit
 		}
-		t.unset = p.over(t.unset)
+		t.unset, t.mode = p.over(t.unset), p.Mode
 		if t.rule = r.Name; t.rule == "" {
 			t.rule = fmt.Sprintf("rule %d", i+1)
 		}

@@ -177,9 +177,10 @@ type questions struct {
 }
 
 type question struct {
-	sql    string
-	params [][]byte
-	oids   []uint32
+	sql     string
+	prepare string // the name to prepare it under; "" to ask it once
+	params  [][]byte
+	oids    []uint32
 }
 
 // ask adds a question and gives its place.
@@ -195,17 +196,45 @@ func (q *questions) askAbout(n need) int {
 		schemas, names = append(schemas, name.Schema), append(names, name.Name)
 	}
 	q.list = append(q.list, question{
-		relationsSQL, [][]byte{textArray(n.path), textArray(schemas), textArray(names)},
+		relationsSQL, relationsName, [][]byte{textArray(n.path), textArray(schemas), textArray(names)},
 		[]uint32{pgtype.NameArrayOID, pgtype.NameArrayOID, pgtype.NameArrayOID},
 	})
 	return len(q.list) - 1
 }
 
+// Planning relationsSQL takes longer than running it, so it stays prepared on
+// its connection. A session that deallocates all has it prepared again.
+const relationsName = "cachedpgx_relations"
+
 // answers puts the questions, and gives the rows of each.
 func (q *questions) answers() ([][]row, error) {
+	out, err := q.put()
+	var refused *pgconn.PgError
+	if !errors.As(err, &refused) || q.pc.TxStatus() != 'I' {
+		return out, err
+	}
+	switch refused.Code {
+	case "26000": // invalid_sql_statement_name
+		delete(q.pc.CustomData(), relationsName)
+	case "42P05": // duplicate_prepared_statement
+		q.pc.CustomData()[relationsName] = true
+	default:
+		return out, err
+	}
+	return q.put()
+}
+
+func (q *questions) put() ([][]row, error) {
 	p := q.pc.StartPipeline(q.ctx)
 	for _, one := range q.list {
-		p.SendQueryParams(one.sql, one.params, one.oids, nil, nil)
+		if one.prepare == "" {
+			p.SendQueryParams(one.sql, one.params, one.oids, nil, nil)
+			continue
+		}
+		if q.pc.CustomData()[one.prepare] == nil {
+			p.SendPrepare(one.prepare, one.sql, one.oids)
+		}
+		p.SendQueryPrepared(one.prepare, one.params, nil, nil)
 	}
 	err := p.Sync()
 	var out [][]row
@@ -214,14 +243,16 @@ func (q *questions) answers() ([][]row, error) {
 		if r, err = p.GetResults(); err != nil {
 			break
 		}
-		reader, ok := r.(*pgconn.ResultReader)
-		if !ok {
+		switch r := r.(type) {
+		case *pgconn.StatementDescription:
+			q.pc.CustomData()[relationsName] = true
+		case *pgconn.ResultReader:
+			result := r.Read()
+			if err = result.Err; err == nil {
+				out = append(out, result.Rows)
+			}
+		default:
 			err = fmt.Errorf("catalog: %d of %d questions were answered", len(out), len(q.list))
-			break
-		}
-		result := reader.Read()
-		if err = result.Err; err == nil {
-			out = append(out, result.Rows)
 		}
 	}
 	return out, errors.Join(err, p.Close())

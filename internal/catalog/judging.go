@@ -119,6 +119,9 @@ func (j *judging) judgeFunctions() {
 }
 
 func (j *judging) call(c sqlscan.Call) {
+	if c.Name.Name == "unnest" {
+		c.Args = -1 // in FROM it takes any number, each for itself
+	}
 	if construct(c.Name) {
 		j.calls = true
 		// What is a keyword now was a function's name to older servers.
@@ -189,6 +192,8 @@ func (j *judging) builtInCandidates(c sqlscan.Call) (found bool) {
 		j.bar(ReasonVolatile, name)
 	case stable && !stables[name], loud[name]:
 		j.bar(ReasonStable, name)
+	case timeTypes[name] && c.Args == 1 && !slices.ContainsFunc(j.st.Casts, func(cast sqlscan.Cast) bool { return cast.Type == c.Name }):
+		j.time(ReasonDateInput, "cast to "+name) // date(x) is x::date for what is no date
 	}
 	if volatile && !quiet[name] || loud[name] {
 		j.harmless = false

@@ -25,7 +25,8 @@ import "strings"
 // event_trigger.
 const (
 	pathSQL  = `SELECT pg_catalog.unnest(pg_catalog.current_schemas(true))`
-	fenceSQL = `SELECT pg_catalog.set_config('search_path', '', true), pg_catalog.set_config('jit', 'off', true)`
+	fenceSQL = `SELECT pg_catalog.set_config('search_path', '', true), pg_catalog.set_config('jit', 'off', true),
+ pg_catalog.set_config('plan_cache_mode', 'force_generic_plan', true)`
 
 	// What initdb made: functions as they may be called, and operators whose
 	// functions aren't IMMUTABLE.

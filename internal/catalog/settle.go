@@ -56,7 +56,9 @@ func (e env) settleFunction(f *userFunction) purity {
 		for _, oid := range f.support {
 			ok = ok && e.supports(oid)
 		}
-	case f.extension:
+	case f.extension, f.language == "internal":
+		// The server's own code under another name: what makes a user's range
+		// and multirange, for one.
 		ok = true
 	case f.language == "sql" && f.plain && f.body != "":
 		ok = e.pureSQL(body(f.body), f.schema+"."+f.name)
