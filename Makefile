@@ -87,7 +87,7 @@ oracle:
 
 .PHONY: fuzz
 fuzz:
-	@for module in $(MODULES); do \
+	@for module in $(CHECKED); do \
 		(cd $$module && export $(alone) && \
 		for package in $$($(GO) list ./...); do \
 			targets=$$($(GO) test -list '^Fuzz' $$package | grep '^Fuzz' || true); \

@@ -28,7 +28,7 @@ func connect(t *testing.T) *Live {
 
 // What a server makes of a statement names nothing that the scanner doesn't.
 func TestLive(t *testing.T) {
-	n := many(t, 500, 40_000)
+	n := many(t, 500, 20_000)
 	l, ctx := connect(t), context.Background()
 	t.Logf("seed %d", seed)
 	g := NewTyped(seed)
