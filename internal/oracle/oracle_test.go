@@ -66,4 +66,5 @@ func TestMutants(t *testing.T) {
 		tally.Add(text, Compare(text))
 	}
 	reportFaults(t, &tally)
+	t.Logf("refused:\n%s", tally.Refusals(20))
 }

@@ -25,6 +25,7 @@ func TestRelations(t *testing.T) {
 		{"after json_table", "SELECT * FROM JSON_TABLE(j, '$' COLUMNS (a int PATH '$.a', NESTED PATH '$.b' COLUMNS (c text))) AS x, t", "t"},
 		{"a column of json_table that is named nested", "SELECT * FROM JSON_TABLE(j, '$' COLUMNS (nested FOR ORDINALITY, a int)), t", "t"},
 		{"a document in parentheses", "SELECT XMLPARSE(DOCUMENT (SELECT a FROM s)), XMLSERIALIZE(CONTENT (b) AS text) FROM t", "s t"},
+		{"columns named as words of constructors", "SELECT XMLCONCAT(no[1], passing) FROM s, JSON_TABLE(columns, '$' COLUMNS (a int)), t", "s t"},
 		{"an element named into", "SELECT XMLELEMENT(NAME into, a), XMLPI(NAME tablesample) FROM t", "t"},
 		{"passing a query", "SELECT JSON_VALUE(a, '$' PASSING (SELECT b FROM s) AS c), JSON_OBJECT('a': passing(1), 'b' VALUE (SELECT 1)), JSON_OBJECT(a VALUE (b)::c) FROM t", "s t"},
 		{"after tablesample", "SELECT * FROM s TABLESAMPLE bernoulli (1) REPEATABLE (2), t", "s t"},

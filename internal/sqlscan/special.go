@@ -323,7 +323,7 @@ func (s *scanner) atConstructorWord() bool {
 		return next.kind != kindOpen && next.kind != kindBracketOpen
 	}
 	switch next.kind {
-	case kindOpen, kindDot, kindCast:
+	case kindOpen, kindDot, kindCast, kindBracketOpen:
 		return categories[k] == catReserved
 	case kindString, kindEscape, kindUnicode, kindDollar:
 		// t '…' is a literal of type t, unless the grammar wants the word here.
