@@ -42,6 +42,11 @@ func (c *Cache) admit(ctx context.Context, st *statement, q ask, p *pin) admissi
 	a := admission{st: st, wish: wishOf(ctx)}
 	if reason := c.admitText(&a); reason != "" {
 		a.reason = reason
+		if !st.isRead() && st.isProvable() && c.admitScope(ctx, &a, p) == "" {
+			if j := c.judge(ctx, &a, q, p); j != nil && j.Harmless && j.generation == c.statements.generation.Load() {
+				a.proof = harmless
+			}
+		}
 		return a
 	}
 	// Things may change while the catalog is asked: the scope, by a younger

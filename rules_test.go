@@ -50,6 +50,7 @@ func TestTerms(t *testing.T) {
 		{"both hold", "SELECT 1", verdictOver(1, "shop.users"), "both", Policy{Mode: ModeMarked, TTL: 20 * time.Second, NegativeTTL: Off}, false},
 		{"one of two holds", "SELECT 1", verdictOver(2, "shop.users", "shop.other"), "", Policy{Mode: ModeMarked, TTL: 20 * time.Second, NegativeTTL: 5 * time.Second}, false},
 		{"a hint over a rule", "/* cachedpgx: ttl=3s */ SELECT 1", verdictOver(1, "shop.stock"), "stock", Policy{Mode: ModeMarked, TTL: 3 * time.Second, NegativeTTL: 3 * time.Second}, true},
+		{"a hint that is not understood in part", "/* cachedpgx: ttl=3s of */ SELECT 1", verdictOver(1, "shop.stock"), "stock", Policy{Mode: ModeMarked, TTL: time.Second, NegativeTTL: time.Second}, false},
 	} {
 		got, ok := cfg.termsOf(sqlscan.Scan(c.text), c.over)
 		if c.want.MaxRows == 0 {

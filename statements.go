@@ -77,7 +77,13 @@ const (
 func (st *statement) isRead() bool { return st.scan.Class == sqlscan.ClassRead }
 
 func (st *statement) isShow() bool {
-	return (st.scan.Class == sqlscan.ClassShow || st.scan.Class == sqlscan.ClassEmpty) && st.effect == effectNone && !st.scan.Backslash
+	return st.scan.Verb != "EXPLAIN" && (st.scan.Class == sqlscan.ClassShow || st.scan.Class == sqlscan.ClassEmpty) && st.effect == effectNone && !st.scan.Backslash
+}
+
+// isProvable says whether the catalog can say that the statement writes
+// nothing. To explain a read is one: its planner runs functions.
+func (st *statement) isProvable() bool {
+	return st.isRead() || st.scan.Class == sqlscan.ClassShow && st.scan.Verb == "EXPLAIN" && st.effect == effectNone && !st.scan.Backslash
 }
 
 // endsTx says whether the statement may end a transaction.

@@ -69,14 +69,15 @@ func (f *Facts) askOnce(ctx context.Context, pc *pgconn.PgConn, st *sqlscan.Stat
 	}
 	path := q.ask(pathSQL)
 	q.ask(fenceSQL)
-	var builtIns, objects [6]int
+	var builtIns [4]int
+	var objects [7]int
 	if n.builtIns {
 		for i, sql := range []string{builtInFunctionsSQL, builtInTypesSQL, builtInOperatorsSQL, unsteadyFunctionsSQL} {
 			builtIns[i] = q.ask(sql)
 		}
 	}
 	if n.objects {
-		for i, sql := range []string{functionsFor(version), operatorsSQL, typesSQL, castsSQL, opclassesSQL, alteredSQL} {
+		for i, sql := range []string{functionsFor(version), operatorsSQL, typesSQL, castsSQL, opclassesSQL, alteredSQL, outputNamesSQL} {
 			objects[i] = q.ask(sql)
 		}
 	}
@@ -107,8 +108,12 @@ func (f *Facts) askOnce(ctx context.Context, pc *pgconn.PgConn, st *sqlscan.Stat
 		return errPathChanged
 	}
 	f.mu.RLock()
-	e := env{f.mu.builtIns, f.mu.objects}
+	e, objectsAt := env{f.mu.builtIns, f.mu.objects}, f.mu.at
+	changed := !slices.Equal(f.mu.path, seen) || !n.objects && e.objects == nil
 	f.mu.RUnlock()
+	if changed { // by another's question
+		return errPathChanged
+	}
 	if n.builtIns {
 		e.BuiltIns, err = readBuiltIns(version, answers[builtIns[0]], answers[builtIns[1]], answers[builtIns[2]], answers[builtIns[3]])
 		if err != nil {
@@ -116,11 +121,12 @@ func (f *Facts) askOnce(ctx context.Context, pc *pgconn.PgConn, st *sqlscan.Stat
 		}
 	}
 	if n.objects {
-		e.objects, err = readObjects(seen, answers[objects[0]], answers[objects[1]], answers[objects[2]], answers[objects[3]], answers[objects[4]], answers[objects[5]])
+		e.objects, err = readObjects(seen, answers[objects[0]], answers[objects[1]], answers[objects[2]], answers[objects[3]], answers[objects[4]], answers[objects[5]], answers[objects[6]])
 		if err != nil {
 			return err
 		}
 		e.settle(e.BuiltIns, f.cfg.Pure)
+		objectsAt = now
 	}
 	fresh := map[sqlscan.Name]*relation{}
 	if relations >= 0 {
@@ -129,7 +135,7 @@ func (f *Facts) askOnce(ctx context.Context, pc *pgconn.PgConn, st *sqlscan.Stat
 			return err
 		}
 		for _, name := range n.names {
-			fresh[name] = found.judge(e, found.named[asked(name, seen)], f.cfg.Partitioned, now)
+			fresh[name] = found.judge(e, found.named[asked(name, seen)], f.cfg.Partitioned, min(now, objectsAt))
 		}
 	}
 	f.mu.Lock()

@@ -238,7 +238,7 @@ func TestJudgeTypes(t *testing.T) {
 			"SELECT id FROM item WHERE id = 1", refused, "operator"},
 		{"a user's default operator class", "CREATE FUNCTION jlt(json, json) RETURNS bool IMMUTABLE LANGUAGE sql AS 'SELECT true'; CREATE FUNCTION jcmp(json, json) RETURNS int IMMUTABLE LANGUAGE sql AS 'SELECT 0';" +
 			"CREATE OPERATOR ### (LEFTARG = json, RIGHTARG = json, FUNCTION = jlt); CREATE OPERATOR CLASS jops DEFAULT FOR TYPE json USING btree AS OPERATOR 1 ### , FUNCTION 1 jcmp(json, json)",
-			"SELECT id FROM item", refused, "operator"},
+			"SELECT id FROM item ORDER BY name", refused, "operator"},
 	})
 }
 

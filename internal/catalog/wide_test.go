@@ -97,9 +97,42 @@ func TestJudgeUserFunctions(t *testing.T) {
 		{"an overload of another number of arguments", f("IMMUTABLE LANGUAGE sql", "SELECT $1") + "; CREATE FUNCTION f(int, int) RETURNS int VOLATILE LANGUAGE sql AS 'SELECT 1'", text, cached, ""},
 		{"an overload of as many", f("IMMUTABLE LANGUAGE sql", "SELECT $1") + "; CREATE FUNCTION f(text) RETURNS int VOLATILE LANGUAGE sql AS 'SELECT 1'", text, refused, "volatile-function"},
 		{"an extension's", "CREATE EXTENSION cube", "SELECT cube(w, 1) FROM item", cached, ""},
-		{"an extension's, STABLE", "CREATE EXTENSION unaccent", "SELECT unaccent(name) FROM item", refused, "user-function"},
+		{"an extension's, STABLE", "CREATE EXTENSION unaccent", "SELECT unaccent(name) FROM item", harmless, "user-function"},
 		{"an aggregate of pure functions", "CREATE AGGREGATE agg(int) (sfunc = int4pl, stype = int)", "SELECT agg(id) FROM item", cached, ""},
 		{"an aggregate of others", "CREATE FUNCTION add(int, int) RETURNS int VOLATILE LANGUAGE sql AS 'SELECT $1'; CREATE AGGREGATE agg(int) (sfunc = add, stype = int)", "SELECT agg(id) FROM item", refused, "user-function"},
 		{"an operator of a volatile built-in " + broken, "CREATE OPERATOR ### (LEFTARG = regclass, RIGHTARG = bigint, FUNCTION = setval)", "SELECT id ### 1 FROM item", refused, "operator"},
+	})
+}
+
+// Faults that were found by trying to break it.
+func TestJudgeBroken(t *testing.T) {
+	const base = `CREATE TYPE comp AS (d text, e int); CREATE TYPE dcomp AS (d date, e int); CREATE TYPE mood2 AS ENUM ('a', 'b');
+		CREATE TABLE t (id int, d date, value timestamptz, tm time, c comp, dc dcomp, j jsonb, f mood2); CREATE TABLE words (id int, w text); CREATE TABLE lone (id int, d date);
+		CREATE FUNCTION evil(text) RETURNS bool VOLATILE LANGUAGE plpgsql AS 'BEGIN RETURN true; END'; CREATE DOMAIN edom AS text CHECK (evil(value)); `
+	runCases(t, []judgeCase{
+		{"a column that a function in FROM gives", base, "SELECT e.value::date FROM t, jsonb_each_text(t.j) e", marked, "date-input"},
+		{"a function in FROM that gives no such column", base, "SELECT l.d::timestamp FROM lone l, generate_series(1, 2) g", cached, ""},
+		{"a column of a row's type", base, "SELECT x.d::date FROM (SELECT (c).* FROM t) x", marked, "date-input"},
+		{"a function in dot notation, named like a column", base + "CREATE FUNCTION d(words) RETURNS text IMMUTABLE LANGUAGE sql AS 'SELECT ($1).w'", "SELECT words.d::date FROM words, lone", marked, "date-input"},
+		{"a time of day with a zone", base, "SELECT (tm AT TIME ZONE 'America/New_York')::text FROM t", marked, "volatile-function"},
+		{"a time of day with a zone, by name", base, "SELECT timezone('UTC', x) FROM words, make_time(1, 2, 3) x", marked, "volatile-function"},
+		{"an aggregate that begins now", base + "CREATE AGGREGATE latest(timestamptz) (SFUNC = timestamptz_larger, STYPE = timestamptz, INITCOND = 'now')", "SELECT latest(value) FROM t", refused, "user-function"},
+		{"an aggregate that begins with a date", base + "CREATE AGGREGATE latest(timestamptz) (SFUNC = timestamptz_larger, STYPE = timestamptz, INITCOND = '2024-01-01')", "SELECT latest(value) FROM t", cached, ""},
+		{"a cast to json that nobody wrote", base + "CREATE FUNCTION mj(mood2) RETURNS json VOLATILE LANGUAGE sql AS 'SELECT ''1''::json'; CREATE CAST (mood2 AS json) WITH FUNCTION mj(mood2)", "SELECT json_agg(f) FROM t", refused, "user-cast"},
+		{"no json, no cast", base + "CREATE FUNCTION mj(mood2) RETURNS json VOLATILE LANGUAGE sql AS 'SELECT ''1''::json'; CREATE CAST (mood2 AS json) WITH FUNCTION mj(mood2)", "SELECT count(f) FROM t", cached, ""},
+		{"a function that gives a checked domain", base + "CREATE FUNCTION g(text) RETURNS edom IMMUTABLE LANGUAGE sql AS 'SELECT $1'", "SELECT length(g(w)) FROM words", refused, "user-function"},
+		{"a function that takes a checked domain", base + "CREATE FUNCTION g(edom) RETURNS int IMMUTABLE LANGUAGE sql AS 'SELECT 1'", "SELECT g('a') FROM words", refused, "user-function"},
+		{"an extension's function that makes rows", base + "CREATE EXTENSION hstore", "SELECT populate_record(dc, ''::hstore) FROM t", harmless, "user-function"},
+		{"an extension's operator that makes rows", base + "CREATE EXTENSION hstore", "SELECT dc #= ''::hstore FROM t", harmless, "operator"},
+		{"an operator out of the search_path", "CREATE FUNCTION other.eq(int, int) RETURNS bool VOLATILE LANGUAGE sql AS 'SELECT true'; CREATE OPERATOR other.= (LEFTARG = int, RIGHTARG = int, FUNCTION = other.eq)", "SELECT id FROM item WHERE id = 1", cached, ""},
+		{"an operator out of the search_path that a view was made with", "CREATE FUNCTION other.eq(int, int) RETURNS bool VOLATILE LANGUAGE sql AS 'SELECT true'; CREATE OPERATOR other.= (LEFTARG = int, RIGHTARG = int, FUNCTION = other.eq); SET LOCAL search_path = other, public, pg_catalog; CREATE VIEW public.v AS SELECT i.id FROM item i JOIN sale s USING (id); SET LOCAL search_path = public",
+			"SELECT id FROM v", refused, "operator"},
+		{"an explicit cast that isn't asked for", base + "CREATE FUNCTION tp(text) RETURNS comp VOLATILE LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'; CREATE CAST (text AS comp) WITH FUNCTION tp(text)", "SELECT id::text, w::varchar(3) FROM words", cached, ""},
+		{"an explicit cast that is", base + "CREATE FUNCTION tp(text) RETURNS comp VOLATILE LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'; CREATE CAST (text AS comp) WITH FUNCTION tp(text)", "SELECT w::comp FROM words", refused, "user-cast"},
+		{"a default of an argument that is given", "CREATE FUNCTION g(int, int DEFAULT vol(1)) RETURNS int IMMUTABLE LANGUAGE sql AS 'SELECT $1'", "SELECT g(id, 2) FROM item", cached, ""},
+		{"modulo beside pg_trgm's %", "CREATE EXTENSION pg_trgm", "SELECT id % 2 FROM item", cached, ""},
+		{"pg_trgm's %", "CREATE EXTENSION pg_trgm", "SELECT id FROM item WHERE name % $1", harmless, "operator"},
+		{"EXPLAIN over a view that may do anything", "CREATE VIEW v AS SELECT vol(id) FROM item", "EXPLAIN SELECT * FROM v", refused, "not-a-read volatile-function"},
+		{"a json path that knows zones", "", "SELECT jsonb_path_exists_tz(doc, '$') FROM item", harmless, "stable-function"},
 	})
 }

@@ -326,3 +326,15 @@ func TestStrings(t *testing.T) {
 		t.Errorf("features are named %s", got)
 	}
 }
+
+func TestNumericModulo(t *testing.T) {
+	for expr, want := range map[string]bool{
+		"a": true, "a % 2": true, "a % 2 = 0": true, "(a % 10)": true, "a % 2 + b": true, "a % 1.5 AND b": true,
+		"a % b": false, "a % 2 AND a % b": false, "a % '2'": false, "a % 2::text": false, "a % 2 ^ b": false, "a % 2 COLLATE x": false,
+		"a % 2 || b": false, "2 % a": false, "a % $1": false, "a % ANY(b)": false, "a OPERATOR(s.%) b": false, "a % -2": false,
+	} {
+		if st := Scan("SELECT " + expr + " FROM t"); st.Class != ClassRead || st.NumericModulo != want {
+			t.Errorf("%s: %v, want %v (%v)", expr, st.NumericModulo, want, st.Class)
+		}
+	}
+}

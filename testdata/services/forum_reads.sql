@@ -304,6 +304,7 @@ SELECT page, count(*) FROM presence WHERE at > $1 GROUP BY page ORDER BY page
 SELECT day, views, sum(views) OVER (ORDER BY day) AS total FROM daily_views WHERE thread_id = $1 ORDER BY day
 
 -- @daily_views_fill hand
+-- @may the alias of a function's column may stand for text
 SELECT g.day::date, coalesce(sum(v.views), 0)::bigint AS views FROM generate_series('2024-02-01'::date, '2024-02-12'::date, '1 day'::interval) g(day) LEFT JOIN daily_views v ON v.day = g.day::date GROUP BY 1 ORDER BY 1
 
 -- @daily_views_subset hand

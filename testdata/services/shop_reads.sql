@@ -96,6 +96,7 @@ SELECT date_trunc('day', created_at) AS day, count(*) FROM users WHERE created_a
 SELECT to_char(created_at, 'YYYY-MM') AS month, count(*)::int AS n FROM users GROUP BY to_char(created_at, 'YYYY-MM') ORDER BY month
 
 -- @users_signup_date hand
+-- @may a cast to time beside AT TIME ZONE, which goes by today for a time of day
 SELECT id, created_at::date AS day, created_at::time AS clock, (created_at AT TIME ZONE 'UTC')::date AS utc_day FROM users ORDER BY id LIMIT 6
 
 -- @users_signup_zone hand
@@ -426,6 +427,7 @@ SELECT id, user_id, placed_at - lag(placed_at) OVER (PARTITION BY user_id ORDER 
 SELECT id, sum(total) OVER (ORDER BY placed_at RANGE BETWEEN interval '7 days' PRECEDING AND CURRENT ROW) AS week_total FROM orders ORDER BY id
 
 -- @order_revenue_by_day hand
+-- @may the alias of a function's column may stand for text
 -- @args [{"time":"2024-01-01T00:00:00Z"},{"time":"2024-01-14T00:00:00Z"}]
 SELECT d.day::date, coalesce(sum(o.total), 0) AS revenue
 FROM generate_series($1::timestamptz, $2::timestamptz, interval '1 day') AS d(day)
