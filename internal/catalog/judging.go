@@ -37,6 +37,8 @@ type judging struct {
 
 	timed bool // a column is, or holds, a time of day
 
+	datesFromParams bool // a parameter is cast to a date or time
+
 	reasons  []sqlscan.Reason
 	harmless bool
 	reads    []string // what listed functions read, as the user says
