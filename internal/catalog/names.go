@@ -69,6 +69,10 @@ var (
 		"make_timestamptz", "money", "numeric", "to_char", "to_date", "to_number", "to_timestamp", "xml", "xml_is_well_formed",
 		"to_tsvector", "to_tsquery", "plainto_tsquery", "phraseto_tsquery", "websearch_to_tsquery", "ts_headline", "ts_match_tq", "ts_match_tt")
 
+	// effectful are extensions' functions that say they are IMMUTABLE, and set
+	// how their session reads.
+	effectful = set("isn_weak", "accept_weak_input", "weak_input_status")
+
 	// plainAggregates make no JSON of what they are given, and so apply no
 	// cast to it that nobody wrote.
 	plainAggregates = set("count", "sum", "min", "max", "avg", "bool_and", "bool_or", "every", "string_agg", "array_agg")
