@@ -43,7 +43,7 @@ var (
 		"schema_to_xml", "schema_to_xmlschema", "schema_to_xml_and_xmlschema",
 		"database_to_xml", "database_to_xmlschema", "database_to_xml_and_xmlschema",
 		"domain_in", "domain_recv", "array_in", "array_recv", "record_in", "record_recv",
-		"range_in", "range_recv", "multirange_in", "multirange_recv")
+		"range_in", "range_recv", "multirange_in", "multirange_recv", "pg_input_is_valid", "pg_input_error_info")
 
 	// stables are STABLE, and differ from IMMUTABLE only by settings that are
 	// fixed for clean sessions (TimeZone, DateStyle, the default text search
