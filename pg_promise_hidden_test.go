@@ -79,7 +79,7 @@ var promiseHidden = []promiseHides{
 		"SELECT f_castfn(w) FROM words", "SELECT f_setting(id) FROM t", "SELECT f_who(id) FROM t", "SELECT f_random(id) FROM t", "SELECT f_two(id) FROM t",
 		"SELECT f_writes(id) FROM t", "SELECT f_set(id) FROM t", "SELECT f_stable(id) FROM t", "SELECT f_volatile(id) FROM t",
 		"SELECT f FROM t, f_rows(3) f", "SELECT hid.nextp(id) FROM t", "SELECT f_over(id) FROM t", "SELECT f_over(id::bigint) FROM t",
-		"SELECT id FROM t WHERE f_calls(id) > 0", "SELECT id FROM t ORDER BY f_calls(id)", 
+		"SELECT id FROM t WHERE f_calls(id) > 0", "SELECT id FROM t ORDER BY f_calls(id)",
 	}},
 	{"default of an argument", promiseHid + `;
 	CREATE FUNCTION f_def(i int, j bigint DEFAULT nextval('sq')) RETURNS bigint IMMUTABLE LANGUAGE sql AS 'SELECT i + j';
