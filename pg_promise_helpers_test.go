@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -169,6 +170,17 @@ func (e *pgEnv) promiseNew(f func()) map[string]int {
 		}
 	}
 	return after
+}
+
+// promiseUser is the same database as somebody else.
+func promiseUser(t testing.TB, dsn, role string) string {
+	t.Helper()
+	u, err := url.Parse(dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.User = url.User(role)
+	return u.String()
 }
 
 var _ pgQuerier = (*sql.Conn)(nil)
