@@ -1,6 +1,7 @@
 # make test    all modules' tests, on Go 1.26 and 1.27
 # make test-versions  what asks the server, on PostgreSQL 13, 15, 17 and 18
 # make demo    the demo; make demo DSN=… on a server of yours
+# make oracle  the scanner against PostgreSQL's grammar and a server, at length
 # make fuzz    each fuzz target for FUZZTIME
 # make lint    gofmt, vet, staticcheck, go mod tidy
 # make vuln    govulncheck, with a database built offline
@@ -11,7 +12,12 @@ SHELL := /bin/bash
 
 # The modules that are tested and checked. tools has no code of its own.
 MODULES := . cmd internal/pgtest/pgcontainer
-TIDY_MODULES := $(MODULES) tools
+# PostgreSQL's grammar in C takes minutes to compile, and again for -race and for
+# each release of Go: what holds the scanner against it does without these. It
+# starts no goroutines, and nothing that ships uses it.
+ORACLE := internal/oracle
+CHECKED := $(MODULES) $(ORACLE)
+TIDY_MODULES := $(CHECKED) tools
 
 # The older and the newer release that the modules are for. Where one is not
 # installed, go fetches it as a module.
@@ -29,19 +35,19 @@ BUILD := $(CURDIR)/.build
 # user of it gets.
 alone := GOWORK=off
 
-# Makes each module the current one and runs $(1) there.
+# Makes each module, or each of $(2), the current one and runs $(1) there.
 define in-each
-for module in $(MODULES); do \
+for module in $(or $(2),$(MODULES)); do \
 	echo "== $$module: $(strip $(1))"; \
 	(cd $$module && $(alone) $(1)) || exit 1; \
 done
 endef
 
-.PHONY: test test-modules test-127 test-versions
+.PHONY: test test-modules test-oracle test-127 test-versions
 test: export CACHEDPGX_TEST_SKIPS := $(BUILD)/skips
 test:
 	@mkdir -p $(BUILD); rm -f $(BUILD)/skips
-	@$(MAKE) --no-print-directory test-modules test-127 && status=0 || status=$$?; \
+	@$(MAKE) --no-print-directory test-modules test-oracle test-127 && status=0 || status=$$?; \
 	if [ -s $(BUILD)/skips ]; then \
 		echo; echo "*** Tests were SKIPPED for want of PostgreSQL:"; cat $(BUILD)/skips; \
 	fi; \
@@ -49,6 +55,9 @@ test:
 
 test-modules:
 	@$(call in-each,$(TEST) ./...)
+
+test-oracle:
+	@$(call in-each,$(GO) test -shuffle=on $(TESTFLAGS) ./...,$(ORACLE))
 
 test-127:
 	@for module in $(MODULES127); do \
@@ -69,9 +78,16 @@ demo:
 	@$(GO) build -o $(BUILD)/cachedpgx ./cmd/cachedpgx
 	@exec $(BUILD)/cachedpgx demo $${DSN:+--dsn "$$DSN"}
 
+# CACHEDPGX_ORACLE=0.1 tries a tenth of the statements; CACHEDPGX_CORPUS names a
+# folder of .sql files to try as well, such as PostgreSQL's src/test/regress/sql.
+.PHONY: oracle
+oracle: export CACHEDPGX_ORACLE ?= 1
+oracle:
+	@$(call in-each,nice $(GO) test -v -timeout 90m $(TESTFLAGS) ./...,$(ORACLE))
+
 .PHONY: fuzz
 fuzz:
-	@for module in $(MODULES); do \
+	@for module in $(CHECKED); do \
 		(cd $$module && export $(alone) && \
 		for package in $$($(GO) list ./...); do \
 			targets=$$($(GO) test -list '^Fuzz' $$package | grep '^Fuzz' || true); \
@@ -92,13 +108,13 @@ fmt:
 	if [ -n "$$unformatted" ]; then echo "gofmt would change:"; echo "$$unformatted"; exit 1; fi
 
 vet:
-	@$(call in-each,$(GO) vet ./...)
+	@$(call in-each,$(GO) vet ./...,$(CHECKED))
 
 # The tools' versions are pinned in tools/go.mod.
 tool := $(GO) tool -modfile=$(CURDIR)/tools/go.mod
 
 staticcheck:
-	@$(call in-each,$(tool) staticcheck ./...)
+	@$(call in-each,$(tool) staticcheck ./...,$(CHECKED))
 
 # -diff fails where there is a difference.
 tidy:

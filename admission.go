@@ -42,6 +42,11 @@ func (c *Cache) admit(ctx context.Context, st *statement, q ask, p *pin) admissi
 	a := admission{st: st, wish: wishOf(ctx)}
 	if reason := c.admitText(&a); reason != "" {
 		a.reason = reason
+		if !st.isRead() && st.isProvable() && c.admitScope(ctx, &a, p) == "" {
+			if j := c.judge(ctx, &a, q, p); j != nil && j.Harmless && j.generation == c.statements.generation.Load() {
+				a.proof = harmless
+			}
+		}
 		return a
 	}
 	// Things may change while the catalog is asked: the scope, by a younger
@@ -144,7 +149,7 @@ func (c *Cache) admitScope(ctx context.Context, a *admission, p *pin) string {
 
 // admitVerdict decides by what the catalog said, and by the arguments.
 func (c *Cache) admitVerdict(ctx context.Context, a *admission, q ask) string {
-	a.terms = c.termsFor(a)
+	a.terms = a.termsFor()
 	mode := c.modeFor(a.terms)
 	switch {
 	case a.wish.bypass:
@@ -213,21 +218,30 @@ func (c *Cache) allOff(a *admission) bool {
 
 // termsFor gives the terms of one call: the statement's own, unless the caller
 // wishes otherwise.
-func (c *Cache) termsFor(a *admission) *terms {
+func (a *admission) termsFor() *terms {
 	if !a.wish.marked {
 		return &a.judged.terms
 	}
-	t := a.judged.terms
-	t.unset, t.marked = a.wish.policy.over(t.unset), true
-	t.policy = t.unset.filled()
+	t := a.judged.terms.wished(a.wish)
 	return &t
 }
 
-// modeFor gives the mode under terms: what SetMode set takes the place of
-// Config.Policy's.
-func (c *Cache) modeFor(t *terms) Mode {
-	if now := Mode(c.mode.Load()); now != ModeInherit && t.policy.Mode == c.cfg.Policy.filled().Mode {
-		return now
+// wished gives the terms as a caller wishes them.
+func (t terms) wished(w wish) terms {
+	if !w.marked {
+		return t
 	}
-	return t.policy.Mode
+	t.unset, t.marked = w.policy.over(t.unset), true
+	t.policy = t.unset.filled()
+	inherit(&w.policy.Mode, t.mode)
+	t.mode = w.policy.Mode
+	return t
+}
+
+// modeFor gives the mode under terms.
+func (c *Cache) modeFor(t *terms) Mode {
+	if t.mode != ModeInherit {
+		return t.mode
+	}
+	return c.modeNow()
 }

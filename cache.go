@@ -61,6 +61,7 @@ func newCache(inner driver.Connector, cfg Config) *Cache {
 	c.facts = newFactBook(catalog.Config{Pure: pure, Partitioned: cfg.Partition != nil})
 	c.tags.seed = maphash.MakeSeed()
 	c.statements.malformed = func(hints []string) {
+		c.counters.malformedHints.Add(1)
 		c.say("cachedpgx: a hint is not understood, and ignored: it may be ttl=5s, stale=1s, tag=name or off", "hint", hints)
 	}
 	c.loads = newFlights(flightRules[loaded]{

@@ -252,6 +252,8 @@ func (c *Conn) exec(ctx context.Context, q ask) (driver.Result, error) {
 			}
 		} else if st.isShow() {
 			pr = harmless
+		} else if st.isProvable() {
+			pr = c.cache.admit(ctx, st, q, c.pin).proof
 		}
 	}
 	if err := c.outlived(ctx); err != nil {

@@ -29,9 +29,12 @@
 //
 // # One call's wish
 //
-// [WithoutCache], [WithRefresh] and [WithTTL] ride in a call's context; the
-// comments /* cachedpgx: off */ and /* cachedpgx: ttl=5s */ say the same for
-// those who can't reach the context.
+// [WithoutCache], [WithRefresh], [WithTTL], [WithPolicy] and [WithTags] ride in
+// a call's context; the comments /* cachedpgx: off */ and
+// /* cachedpgx: ttl=5s tag=home */ say the same for those who can't reach the
+// context. Config.Rules say it for tables.
+//
+// [Cache.Explain] says of a statement whether it is cached, and if not, why.
 //
 // # Connections
 //

@@ -136,12 +136,11 @@ func (e *explaining) verdict(v catalog.Verdict) {
 	if !ok {
 		e.because(reasonRule, "", false)
 	}
-	if e.wish.marked {
-		t.unset, t.marked = e.wish.policy.over(t.unset), true
-		t.policy = t.unset.filled()
-	}
+	t = t.wished(e.wish)
 	e.out.Policy, e.out.Rule = t.policy, t.rule
-	e.out.Policy.Mode = e.cache.modeFor(&t)
+	if e.out.Policy.Mode = e.cache.modeFor(&t); Mode(e.cache.mode.Load()) == ModeOff {
+		e.out.Policy.Mode = ModeOff // nothing overrides that
+	}
 	if !(t.marked && v.WithMark) {
 		for _, r := range v.Reasons {
 			e.because(catalog.CodeName(r.Code), r.Detail, r.Markable)

@@ -3,6 +3,8 @@ package cachedpgx_test
 import (
 	"context"
 	"database/sql"
+	"fmt"
+	"runtime"
 	"slices"
 	"testing"
 	"time"
@@ -137,4 +139,60 @@ func BenchmarkPG(b *testing.B) {
 			}
 		})
 	}
+}
+
+// BenchmarkPGFirst measures a text that was never seen: over names that are
+// known, and over a table that is not, each beside plain pgx with the same
+// texts, in turns. It reports ratios. Use -benchtime=1000x.
+func BenchmarkPGFirst(b *testing.B) {
+	const tables = 2000
+	for _, known := range []bool{true, false} {
+		name := map[bool]string{true: "known", false: "unknown"}[known]
+		b.Run(name, func(b *testing.B) {
+			e := newPG(b, fmt.Sprintf(`DO $$ BEGIN FOR i IN 0..%d LOOP EXECUTE format('CREATE TABLE item_%%s (id int PRIMARY KEY, name text, price numeric, at timestamptz)', i); END LOOP; END $$`, tables-1))
+			e.plain.SetMaxOpenConns(1)
+			pgAsk(e.ctx, e.plain, "SELECT id FROM item_0")
+			e.warm("SELECT id FROM item_0")
+			var plain, cached time.Duration
+			n := 0
+			for b.Loop() {
+				n++
+				table := "item_0"
+				if !known {
+					table = fmt.Sprintf("item_%d", n%tables)
+				}
+				text := fmt.Sprintf("SELECT id, name, price FROM %s WHERE id = $1 AND price > %d ORDER BY at LIMIT 10", table, n)
+				start := time.Now()
+				pgAsk(e.ctx, e.plain, text, 1)
+				between := time.Now()
+				pgAsk(e.ctx, e.db, text, 1)
+				plain, cached = plain+between.Sub(start), cached+time.Since(between)
+			}
+			b.ReportMetric(float64(cached)/float64(plain), "x-pgx")
+			b.ReportMetric(float64(plain)/float64(n), "pgx-ns/op")
+			b.ReportMetric(float64(cached)/float64(n), "cached-ns/op")
+			b.ReportMetric(0, "ns/op")
+		})
+	}
+}
+
+// BenchmarkPGStatements measures what remembered texts take: MaxStatements of
+// them, each judged.
+func BenchmarkPGStatements(b *testing.B) {
+	e := newPG(b, "CREATE TABLE item (id int PRIMARY KEY, name text, price numeric, at timestamptz)", "cache_ttl=1ms")
+	for b.Loop() {
+		before := heap()
+		for i := range 10_000 {
+			pgAsk(e.ctx, e.db, fmt.Sprintf("SELECT id, name, price FROM item WHERE id = $1 AND name = $2 AND price > %d ORDER BY at LIMIT 10", i), 1, "a")
+		}
+		b.ReportMetric(float64(heap()-before)/10_000, "B/text")
+	}
+}
+
+func heap() int64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
 }

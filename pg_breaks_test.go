@@ -221,3 +221,58 @@ func TestPGBulkInsert(t *testing.T) {
 		t.Errorf("%d server connections, want 1", n)
 	}
 }
+
+// A parameter that is text by its first use is cast to a date when the
+// statement runs: 'today' in it is the clock. Kind 6.
+func TestPGDateParameterThatIsText(t *testing.T) {
+	e := newPG(t, "CREATE TABLE dated (id int, d date, w text); INSERT INTO dated VALUES (1, '2024-01-01', 'today')")
+	for _, text := range []string{
+		"SELECT id FROM dated WHERE ($1::text IS NULL OR d < $1::date)", "SELECT id FROM (SELECT id, d FROM dated WHERE w = $1) x WHERE d < CAST($1 AS date)",
+	} {
+		for range 2 {
+			if n := e.calls(text, func() { pgAsk(e.ctx, e.db, text, "today") }); n != 1 {
+				t.Errorf("%s: %d calls at the server, want 1", text, n)
+			}
+		}
+		e.warm(text, "2024-05-05")
+	}
+}
+
+// To explain a read runs functions: the planner folds and estimates with them.
+// Kind 5.
+func TestPGExplainThatWrites(t *testing.T) {
+	e := newPG(t, `CREATE TABLE log (id int); CREATE TABLE big AS SELECT g AS id FROM generate_series(1, 100) g; ANALYZE big;
+		CREATE FUNCTION writer() RETURNS int VOLATILE LANGUAGE plpgsql AS 'BEGIN INSERT INTO log VALUES (1); RETURN 5; END';
+		CREATE FUNCTION stab() RETURNS int STABLE LANGUAGE plpgsql AS 'BEGIN RETURN writer(); END';
+		CREATE VIEW vstab AS SELECT * FROM big WHERE id < stab()`)
+	const count = "SELECT count(*) FROM log"
+	e.warm(count)
+	before := e.one(e.db, count)
+	pgAsk(e.ctx, e.db, "EXPLAIN SELECT * FROM vstab")
+	if got := e.one(e.db, count); got == before {
+		t.Errorf("EXPLAIN wrote, and %v is served from before it", got)
+	}
+	e.warm("SELECT id FROM big WHERE id = 1")
+	if n := e.calls("SELECT id FROM big WHERE id = 1", func() {
+		pgAsk(e.ctx, e.db, "EXPLAIN SELECT id FROM big WHERE id = 2")
+		pgAsk(e.ctx, e.db, "SELECT id FROM big WHERE id = 1")
+	}); n != 0 {
+		t.Errorf("an EXPLAIN that runs nothing counts as a write: %d calls", n)
+	}
+}
+
+// A trigger may change what a cached read goes by, on a connection that others
+// load on. Kind 1.
+func TestPGTriggerChangesTextSearch(t *testing.T) {
+	e := newPG(t, `CREATE TABLE doc (w text); INSERT INTO doc VALUES ('houses running'); CREATE TABLE trg (id int);
+		CREATE FUNCTION german() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM set_config(''default_text_search_config'', ''pg_catalog.german'', false); RETURN NEW; END';
+		CREATE TRIGGER t BEFORE INSERT ON trg FOR EACH ROW EXECUTE FUNCTION german()`)
+	const text = "SELECT to_tsvector(w)::text FROM doc"
+	want := e.one(e.plain, text)
+	for range 3 {
+		e.must(e.db, "INSERT INTO trg VALUES (1)")
+		if got := e.one(e.db, text); got != want {
+			t.Fatalf("%v, want %v", got, want)
+		}
+	}
+}

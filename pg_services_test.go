@@ -142,6 +142,7 @@ func TestPGServiceUncached(t *testing.T) {
 	for _, name := range services {
 		t.Run(name, func(t *testing.T) {
 			s := newPGService(t, name)
+			s.db.SetMaxIdleConns(0) // a session that one has changed must not be met by the next
 			for _, st := range serviceStatements(t, name, "uncached") {
 				t.Run(st.name, func(t *testing.T) {
 					s.need(t, st)
@@ -189,14 +190,22 @@ func (s *pgService) reachesServer(t *testing.T, st serviceStatement) {
 		s.on(t).must(plain, st.after)
 		s.on(t).must(cached, st.before)
 	}
-	before := s.cache.Stats().Hits
+	before := s.cache.Stats()
 	for i := range 2 {
 		if n := s.calls(st.text, func() { equal(want, run(cached)) }); n != 1 {
 			t.Errorf("run %d made %d calls at the server, want 1", i+1, n)
 		}
 	}
-	if n := s.cache.Stats().Hits - before; n != 0 {
+	after := s.cache.Stats()
+	if n := after.Hits - before.Hits; n != 0 {
 		t.Errorf("%d were served from memory", n)
+	}
+	if st.before == "" && !st.exec {
+		for _, code := range []string{"session-changed", "session-touched"} {
+			if after.Bypasses[code] != before.Bypasses[code] {
+				t.Errorf("counted under %s: what its session was, not what it is", code)
+			}
+		}
 	}
 	if st.before != "" {
 		s.on(t).must(cached, st.after)
@@ -209,6 +218,7 @@ func TestPGServiceMarks(t *testing.T) {
 	for _, name := range services {
 		t.Run(name, func(t *testing.T) {
 			s := newPGService(t, name)
+			s.db.SetMaxIdleConns(0) // a session that one has changed must not be met by the next
 			for _, st := range serviceStatements(t, name, "uncached") {
 				if st.exec || st.before != "" || !st.mark && slices.Contains([]string{"clock", "date-word", "cast-from-text"}, st.why) {
 					continue

@@ -178,6 +178,7 @@ func (p Policy) life(negative bool, u float64) time.Duration {
 type terms struct {
 	policy Policy // filled
 	unset  Policy // the same before it was filled
+	mode   Mode   // that a rule or the caller sets; ModeInherit where neither does
 	rule   string
 	marked bool // the caller, or a hint, has said how old it may be
 }

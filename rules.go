@@ -16,8 +16,8 @@ type Rule struct {
 	// Name is how Explain calls the rule. Defaults to its place, such as "rule 1".
 	Name string
 
-	// Tables are relations, as "product" or "shop.product", spelled as the
-	// server has them. The rule matches a read of any of them, by itself,
+	// Tables are relations, as "shop.product", or "product" for those of that
+	// name in any schema, spelled as the server has them. The rule matches a read of any of them, by itself,
 	// joined with others, through a view, or as a part of a partitioned table.
 	// A rule with ModeAuto in a configuration that caches less admits only
 	// reads that name no other relations than these.
@@ -89,13 +89,15 @@ func (c Config) termsOf(scan *sqlscan.Statement, v catalog.Verdict) (t terms, ok
 		if p.Mode == ModeAuto && c.Policy.Mode > ModeAuto && len(r.Tables) > 0 && !all {
 			p.Mode = ModeInherit
 		}
-		t.unset = p.over(t.unset)
+		t.unset, t.mode = p.over(t.unset), p.Mode
 		if t.rule = r.Name; t.rule == "" {
 			t.rule = fmt.Sprintf("rule %d", i+1)
 		}
 		break
 	}
-	if h := scan.Hint; h.TTL > 0 {
+	// A hint that is not understood in part marks nothing: what was meant is
+	// not certain. That it says off, or has tags, holds.
+	if h := scan.Hint; h.TTL > 0 && len(h.Malformed) == 0 {
 		t.unset = Policy{TTL: h.TTL}.over(t.unset)
 		t.marked = true
 	}

@@ -84,6 +84,8 @@ const probeSQL = `SELECT pg_catalog.concat_ws(' ', current_user, session_user, p
  pg_catalog.current_setting('row_security'), pg_catalog.current_setting('standard_conforming_strings'), pg_catalog.current_setting('client_encoding'),
  pg_catalog.current_setting('transform_null_equals'), pg_catalog.current_setting('array_nulls'), pg_catalog.current_setting('xmlbinary'),
  pg_catalog.current_setting('xmloption'), pg_catalog.current_setting('timezone_abbreviations'), pg_catalog.current_setting('session_replication_role'),
+ pg_catalog.current_setting('default_text_search_config'), pg_catalog.current_setting('lc_numeric'), pg_catalog.current_setting('lc_time'),
+ pg_catalog.current_setting('lc_messages'), pg_catalog.current_setting('default_transaction_isolation'),
  CASE WHEN pg_catalog.pg_my_temp_schema() OPERATOR(pg_catalog.=) 0::pg_catalog.oid THEN 'f'
    WHEN EXISTS (SELECT FROM pg_catalog.pg_class c WHERE c.relnamespace OPERATOR(pg_catalog.=) pg_catalog.pg_my_temp_schema()) THEN 't'
    ELSE 'f' END)`

@@ -56,7 +56,7 @@ func (c *Conn) held(ctx context.Context, st *statement, q ask) (string, proof) {
 		return reason, unproven
 	case st.trivial, st.isShow():
 		return reason, harmless
-	case !st.isRead():
+	case !st.isProvable():
 		return reason, unproven
 	case c.state != sessionClean:
 		return reason, c.proveHere(ctx, st)

@@ -77,7 +77,13 @@ const (
 func (st *statement) isRead() bool { return st.scan.Class == sqlscan.ClassRead }
 
 func (st *statement) isShow() bool {
-	return (st.scan.Class == sqlscan.ClassShow || st.scan.Class == sqlscan.ClassEmpty) && st.effect == effectNone && !st.scan.Backslash
+	return st.scan.Verb != "EXPLAIN" && (st.scan.Class == sqlscan.ClassShow || st.scan.Class == sqlscan.ClassEmpty) && st.effect == effectNone && !st.scan.Backslash
+}
+
+// isProvable says whether the catalog can say that the statement writes
+// nothing. To explain a read is one: its planner runs functions.
+func (st *statement) isProvable() bool {
+	return st.isRead() || st.scan.Class == sqlscan.ClassShow && st.scan.Verb == "EXPLAIN" && st.effect == effectNone && !st.scan.Backslash
 }
 
 // endsTx says whether the statement may end a transaction.
@@ -159,20 +165,40 @@ func (s *statements) get(text string) *statement {
 	if st, ok := s.byIdentity.GetIfPresent(text); ok {
 		return st
 	}
+	if st := s.commented(text); st != nil {
+		return st
+	}
 	scan := sqlscan.Scan(text)
 	if len(text) > longestText {
 		return s.fresh(bulkInsert(text, scan))
 	}
 	if scan.Identity != text {
-		// Where a comment stood at either end, there is white space now.
-		text = strings.TrimSpace(scan.Identity)
-		if st, ok := s.byIdentity.GetIfPresent(text); ok {
-			return st
-		}
+		text = trimmed(scan.Identity)
 	}
 	st, _ := s.byIdentity.ComputeIfAbsent(text, func() (*statement, bool) { return s.fresh(scan), false })
 	return st
 }
+
+// commented finds a text whose comments are new, but nothing else of it: one
+// that carries the id of its request. nil if it is not known.
+func (s *statements) commented(text string) *statement {
+	if body, ok := sqlscan.WithoutOuter(text); ok {
+		// It is the text's identity only if it is understood by itself.
+		if st, ok := s.byIdentity.GetIfPresent(body); ok && st.scan.Class != sqlscan.ClassUnknown {
+			return st
+		}
+	}
+	if identity, ok := sqlscan.Identity(text); ok && len(identity) != len(text) {
+		if st, ok := s.byIdentity.GetIfPresent(trimmed(identity)); ok {
+			return st
+		}
+	}
+	return nil
+}
+
+// trimmed is an identity as texts are remembered by it: where a comment stood
+// at either end, there is white space.
+func trimmed(identity string) string { return strings.Trim(identity, " \t\r\n\f") }
 
 // bulkInsert takes a text that is too long to look into for the one thing that
 // such texts mostly are: a plain INSERT of many rows. One statement it is for

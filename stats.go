@@ -20,6 +20,8 @@ type Stats struct {
 	// code of the first reason why.
 	Bypasses map[string]uint64
 
+	MalformedHints uint64 // texts with a hint that is not understood; Explain shows it
+
 	Invalidations uint64 // times that a write, or Flush, moved the ledger
 	Discarded     uint64 // loads whose rows were handed out but not stored, since the ledger had moved
 	Evictions     uint64 // entries pushed out by the memory limits, or at the end of their life
@@ -35,6 +37,7 @@ type counters struct {
 	hits, negativeHits, misses, coalesced atomic.Uint64
 	loads, loadErrors                     atomic.Uint64
 	invalidations, discarded, evictions   atomic.Uint64
+	malformedHints                        atomic.Uint64
 	loading, loadingPeak                  atomic.Int64
 	bypasses                              sync.Map // reason code → *atomic.Uint64
 }
@@ -67,18 +70,19 @@ func (c *counters) loadEnds(failed error) {
 
 func (c *counters) snapshot() Stats {
 	s := Stats{
-		Hits:          c.hits.Load(),
-		NegativeHits:  c.negativeHits.Load(),
-		Misses:        c.misses.Load(),
-		Coalesced:     c.coalesced.Load(),
-		Loads:         c.loads.Load(),
-		LoadErrors:    c.loadErrors.Load(),
-		Bypasses:      map[string]uint64{},
-		Invalidations: c.invalidations.Load(),
-		Discarded:     c.discarded.Load(),
-		Evictions:     c.evictions.Load(),
-		Loading:       c.loading.Load(),
-		LoadingPeak:   c.loadingPeak.Load(),
+		Hits:           c.hits.Load(),
+		NegativeHits:   c.negativeHits.Load(),
+		Misses:         c.misses.Load(),
+		Coalesced:      c.coalesced.Load(),
+		Loads:          c.loads.Load(),
+		LoadErrors:     c.loadErrors.Load(),
+		MalformedHints: c.malformedHints.Load(),
+		Bypasses:       map[string]uint64{},
+		Invalidations:  c.invalidations.Load(),
+		Discarded:      c.discarded.Load(),
+		Evictions:      c.evictions.Load(),
+		Loading:        c.loading.Load(),
+		LoadingPeak:    c.loadingPeak.Load(),
 	}
 	c.bypasses.Range(func(code, n any) bool {
 		s.Bypasses[code.(string)] = n.(*atomic.Uint64).Load()

@@ -269,10 +269,10 @@ func (c *Cache) admitArgument(a *admission, i int, value any, kind argument, mar
 	default:
 		return ""
 	}
-	if a.scope == plain {
-		if kind == argumentText {
-			return reasonDateWord
-		}
+	switch {
+	case kind == argumentText && (a.scope == plain || a.judged.DatesFromParams):
+		return reasonDateWord
+	case a.scope == plain:
 		return ""
 	}
 	d, ok := c.descriptionOf(a.st)

@@ -69,14 +69,15 @@ func (f *Facts) askOnce(ctx context.Context, pc *pgconn.PgConn, st *sqlscan.Stat
 	}
 	path := q.ask(pathSQL)
 	q.ask(fenceSQL)
-	var builtIns, objects [6]int
+	var builtIns [4]int
+	var objects [7]int
 	if n.builtIns {
 		for i, sql := range []string{builtInFunctionsSQL, builtInTypesSQL, builtInOperatorsSQL, unsteadyFunctionsSQL} {
 			builtIns[i] = q.ask(sql)
 		}
 	}
 	if n.objects {
-		for i, sql := range []string{functionsFor(version), operatorsSQL, typesSQL, castsSQL, opclassesSQL, alteredSQL} {
+		for i, sql := range []string{functionsFor(version), operatorsSQL, typesSQL, castsSQL, opclassesSQL, alteredSQL, outputNamesSQL} {
 			objects[i] = q.ask(sql)
 		}
 	}
@@ -107,8 +108,12 @@ func (f *Facts) askOnce(ctx context.Context, pc *pgconn.PgConn, st *sqlscan.Stat
 		return errPathChanged
 	}
 	f.mu.RLock()
-	e := env{f.mu.builtIns, f.mu.objects}
+	e, objectsAt := env{f.mu.builtIns, f.mu.objects}, f.mu.at
+	changed := !slices.Equal(f.mu.path, seen) || !n.objects && e.objects == nil
 	f.mu.RUnlock()
+	if changed { // by another's question
+		return errPathChanged
+	}
 	if n.builtIns {
 		e.BuiltIns, err = readBuiltIns(version, answers[builtIns[0]], answers[builtIns[1]], answers[builtIns[2]], answers[builtIns[3]])
 		if err != nil {
@@ -116,11 +121,12 @@ func (f *Facts) askOnce(ctx context.Context, pc *pgconn.PgConn, st *sqlscan.Stat
 		}
 	}
 	if n.objects {
-		e.objects, err = readObjects(seen, answers[objects[0]], answers[objects[1]], answers[objects[2]], answers[objects[3]], answers[objects[4]], answers[objects[5]])
+		e.objects, err = readObjects(seen, answers[objects[0]], answers[objects[1]], answers[objects[2]], answers[objects[3]], answers[objects[4]], answers[objects[5]], answers[objects[6]])
 		if err != nil {
 			return err
 		}
 		e.settle(e.BuiltIns, f.cfg.Pure)
+		objectsAt = now
 	}
 	fresh := map[sqlscan.Name]*relation{}
 	if relations >= 0 {
@@ -129,7 +135,7 @@ func (f *Facts) askOnce(ctx context.Context, pc *pgconn.PgConn, st *sqlscan.Stat
 			return err
 		}
 		for _, name := range n.names {
-			fresh[name] = found.judge(e, found.named[asked(name, seen)], f.cfg.Partitioned, now)
+			fresh[name] = found.judge(e, found.named[asked(name, seen)], f.cfg.Partitioned, min(now, objectsAt))
 		}
 	}
 	f.mu.Lock()
@@ -177,9 +183,10 @@ type questions struct {
 }
 
 type question struct {
-	sql    string
-	params [][]byte
-	oids   []uint32
+	sql     string
+	prepare string // the name to prepare it under; "" to ask it once
+	params  [][]byte
+	oids    []uint32
 }
 
 // ask adds a question and gives its place.
@@ -195,17 +202,45 @@ func (q *questions) askAbout(n need) int {
 		schemas, names = append(schemas, name.Schema), append(names, name.Name)
 	}
 	q.list = append(q.list, question{
-		relationsSQL, [][]byte{textArray(n.path), textArray(schemas), textArray(names)},
+		relationsSQL, relationsName, [][]byte{textArray(n.path), textArray(schemas), textArray(names)},
 		[]uint32{pgtype.NameArrayOID, pgtype.NameArrayOID, pgtype.NameArrayOID},
 	})
 	return len(q.list) - 1
 }
 
+// Planning relationsSQL takes longer than running it, so it stays prepared on
+// its connection. A session that deallocates all has it prepared again.
+const relationsName = "cachedpgx_relations"
+
 // answers puts the questions, and gives the rows of each.
 func (q *questions) answers() ([][]row, error) {
+	out, err := q.put()
+	var refused *pgconn.PgError
+	if !errors.As(err, &refused) || q.pc.TxStatus() != 'I' {
+		return out, err
+	}
+	switch refused.Code {
+	case "26000": // invalid_sql_statement_name
+		delete(q.pc.CustomData(), relationsName)
+	case "42P05": // duplicate_prepared_statement
+		q.pc.CustomData()[relationsName] = true
+	default:
+		return out, err
+	}
+	return q.put()
+}
+
+func (q *questions) put() ([][]row, error) {
 	p := q.pc.StartPipeline(q.ctx)
 	for _, one := range q.list {
-		p.SendQueryParams(one.sql, one.params, one.oids, nil, nil)
+		if one.prepare == "" {
+			p.SendQueryParams(one.sql, one.params, one.oids, nil, nil)
+			continue
+		}
+		if q.pc.CustomData()[one.prepare] == nil {
+			p.SendPrepare(one.prepare, one.sql, one.oids)
+		}
+		p.SendQueryPrepared(one.prepare, one.params, nil, nil)
 	}
 	err := p.Sync()
 	var out [][]row
@@ -214,14 +249,16 @@ func (q *questions) answers() ([][]row, error) {
 		if r, err = p.GetResults(); err != nil {
 			break
 		}
-		reader, ok := r.(*pgconn.ResultReader)
-		if !ok {
+		switch r := r.(type) {
+		case *pgconn.StatementDescription:
+			q.pc.CustomData()[relationsName] = true
+		case *pgconn.ResultReader:
+			result := r.Read()
+			if err = result.Err; err == nil {
+				out = append(out, result.Rows)
+			}
+		default:
 			err = fmt.Errorf("catalog: %d of %d questions were answered", len(out), len(q.list))
-			break
-		}
-		result := reader.Read()
-		if err = result.Err; err == nil {
-			out = append(out, result.Rows)
 		}
 	}
 	return out, errors.Join(err, p.Close())

@@ -45,7 +45,9 @@ func (j *judging) cast(c sqlscan.Cast) {
 		switch {
 		case input != pure:
 			j.barDoubt(ReasonType, "cast to "+t.schema+"."+t.name)
-		case time && c.Over != sqlscan.OperandLiteral && !(c.Over == sqlscan.OperandParam && j.place == inText):
+		case time && c.Over == sqlscan.OperandParam && j.place == inText:
+			j.datesFromParams = true
+		case time && c.Over != sqlscan.OperandLiteral:
 			j.time(ReasonDateInput, "cast to "+n.String())
 		}
 	}
@@ -76,6 +78,9 @@ func (j *judging) noText(c sqlscan.Cast) bool {
 	case sqlscan.OperandLiteral:
 		return true
 	case sqlscan.OperandParam:
+		// A parameter that is text by its first use is cast when it runs, so
+		// its value is looked at whatever its type is.
+		j.datesFromParams = true
 		return j.place == inText
 	case sqlscan.OperandCall:
 		return (c.Of.Schema == "" || c.Of.Schema == "pg_catalog") && timeResults[c.Of.Name] && len(j.functions[c.Of.Name]) == 0
@@ -103,6 +108,17 @@ func (j *judging) timeColumn(name string) bool {
 		strings.HasPrefix(name, "column") && st.Features&sqlscan.FeatureValues != 0 || unnamed[name] {
 		return false
 	}
+	if j.outputs[name] && st.Features&sqlscan.FeatureFromFunction != 0 || j.anyType {
+		return false // f() AS t in FROM may call a column so
+	}
+	if slices.ContainsFunc(j.functions[name], func(f *userFunction) bool { return j.inPath(f.schema) }) {
+		return false // t.f calls it where t has no such column
+	}
+	for t := range j.types {
+		if j.userTypes[t].kind == 'c' {
+			return false // (row).* calls columns as its type does
+		}
+	}
 	for _, f := range st.Functions {
 		if strings.ToLower(f.Name.Name) == name {
 			return false
@@ -117,7 +133,7 @@ func (j *judging) timeColumn(name string) bool {
 }
 
 // unnamed are the names that PostgreSQL gives to columns of no name.
-var unnamed = set("case", "array", "row", "exists", "nullif", "coalesce", "greatest", "least", "grouping")
+var unnamed = set("?column?", "case", "array", "row", "exists", "nullif", "coalesce", "greatest", "least", "grouping")
 
 // comes takes note that values of a user's type come up, and of the types
 // within.

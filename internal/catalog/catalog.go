@@ -26,6 +26,10 @@ type Verdict struct {
 	// are harmless.
 	Harmless bool
 
+	// DatesFromParams: the text casts a parameter to a date or time, so that
+	// text in it may be 'now' whatever the parameter's own type is.
+	DatesFromParams bool
+
 	Reasons []sqlscan.Reason // every reason, not the first; empty when Cacheable
 
 	// Relations are what it reads: the first Named are those that the text

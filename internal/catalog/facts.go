@@ -129,7 +129,7 @@ func (j *judging) statement(rels []*relation, params []uint32, listed func(strin
 		hidden = append(hidden, r.reasons...)
 		j.reads = append(j.reads, r.reads...)
 		j.harmless = j.harmless && r.harmless
-		input = input || r.input
+		input, j.timed = input || r.input, j.timed || r.timed
 	}
 	named := len(reached)
 	for _, oid := range params {
@@ -165,7 +165,9 @@ func (j *judging) statement(rels []*relation, params []uint32, listed func(strin
 		j.bar(ReasonNoCatalog, "too many functions, types or operators to look through")
 		j.harmless = false
 	}
-	return verdict(st, j.reasons, j.harmless, reached, named)
+	v := verdict(st, j.reasons, j.harmless, reached, named)
+	v.DatesFromParams = j.datesFromParams
+	return v
 }
 
 // parameters judges the types of parameters, where they are known.

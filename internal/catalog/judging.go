@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/jackc/pgx/v5/pgtype"
+
 	"github.com/cachedpgx/cachedpgx/internal/sqlscan"
 )
 
@@ -32,6 +34,10 @@ type judging struct {
 	// within, and what is cast to. anyType: a user's function may bring others.
 	types   map[uint32]bool
 	anyType bool
+
+	timed bool // a column is, or holds, a time of day
+
+	datesFromParams bool // a parameter is cast to a date or time
 
 	reasons  []sqlscan.Reason
 	harmless bool
@@ -119,6 +125,9 @@ func (j *judging) judgeFunctions() {
 }
 
 func (j *judging) call(c sqlscan.Call) {
+	if c.Name.Name == "unnest" {
+		c.Args = -1 // in FROM it takes any number, each for itself
+	}
 	if construct(c.Name) {
 		j.calls = true
 		// What is a keyword now was a function's name to older servers.
@@ -145,18 +154,25 @@ func (j *judging) userCandidates(c sqlscan.Call) (found bool) {
 			continue
 		}
 		found = true
-		j.use(f, ReasonUserFunction)
+		j.use(f, c.Args, ReasonUserFunction)
 	}
 	return found
 }
 
-// use takes note of a user's function.
-func (j *judging) use(f *userFunction, code sqlscan.ReasonCode) {
+// use takes note of a user's function, called with so many arguments; -1 where
+// that isn't known.
+func (j *judging) use(f *userFunction, args int, code sqlscan.ReasonCode) {
 	name := f.schema + "." + f.name
+	state := j.settleFunction(f)
+	if args != f.most {
+		state = min(state, f.defaulted)
+	}
 	switch {
-	case j.settleFunction(f) == pure:
+	case state == pure:
 		j.anyType = true
 		j.reads = append(j.reads, f.reads...)
+	case f.extension && f.volatility != 'v':
+		j.bar(code, name)
 	case f.volatility == 'v' && code == ReasonUserFunction:
 		j.barDoubt(ReasonVolatile, name)
 	default:
@@ -172,29 +188,44 @@ func (j *judging) takes(args int, kind byte, least, most int) bool {
 
 func (j *judging) builtInCandidates(c sqlscan.Call) (found bool) {
 	name := c.Name.Name
-	stable, volatile, aggregate := false, false, true
+	if name == "extract" && j.version < 14_00_00 {
+		name = "date_part" // what it was until then
+	}
+	stable, volatile := false, false
 	for _, f := range j.builtInCalls[name] {
 		if j.takes(c.Args, f.kind, f.least, f.most) {
 			found, stable, volatile = true, stable || f.volatility == 's', volatile || f.volatility == 'v'
-			aggregate = aggregate && f.kind == 'a'
 		}
 	}
 	switch {
 	case !found:
 		return false
-	case clocks[name], name == "age" && c.Args != 2:
+	case clocks[name], name == "age" && c.Args != 2, name == "timezone" && j.readsTimeOfDay():
 		j.time(ReasonVolatile, name)
 	case j.place == inPolicy && !volatile && (stable && identities[name]):
+	case volatile && name == "timezone":
+		// To 13 it is VOLATILE for timetz, a type that nothing here is of.
 	case volatile && !(name == "ts_rewrite" && c.Args == 3):
 		j.bar(ReasonVolatile, name)
 	case stable && !stables[name], loud[name]:
 		j.bar(ReasonStable, name)
+	case timeTypes[name] && c.Args == 1 && !slices.ContainsFunc(j.st.Casts, func(cast sqlscan.Cast) bool { return cast.Type == c.Name }):
+		j.time(ReasonDateInput, "cast to "+name) // date(x) is x::date for what is no date
 	}
-	if volatile && !quiet[name] || loud[name] {
+	if volatile && !quiet[name] && name != "timezone" || loud[name] {
 		j.harmless = false
 	}
-	j.calls = j.calls || !aggregate
+	j.calls = j.calls || !plainAggregates[name]
 	return true
+}
+
+// readsTimeOfDay says whether a time of day may come up, which AT TIME ZONE
+// takes by today's daylight saving rule.
+func (j *judging) readsTimeOfDay() bool {
+	return j.timed || slices.ContainsFunc(j.st.Types, func(n sqlscan.Name) bool { return n.Name == "time" || n.Name == "timetz" }) ||
+		slices.ContainsFunc(j.st.Functions, func(c sqlscan.Call) bool {
+			return c.Name.Name == "make_time" || c.Name.Name == "time" || c.Name.Name == "timetz"
+		})
 }
 
 // castByName says whether f(x) may be a cast to a type f: so it is read where
@@ -248,7 +279,7 @@ func (j *judging) judgeAttributes() {
 		for _, f := range j.functions[name] {
 			if j.inPath(f.schema) && may(f.first, f.least, f.most) {
 				j.calls = true
-				j.use(f, ReasonAttribute)
+				j.use(f, 1, ReasonAttribute)
 			}
 		}
 		for _, t := range j.typeNames[name] {
@@ -288,8 +319,10 @@ func (j *judging) cleanColumn(name string) bool {
 // those names, whatever their schema, and the built-in ones that are not
 // IMMUTABLE.
 func (j *judging) judgeOperators() {
-	// OPERATOR(s.=) looks into s alone, where no built-in twin is.
-	plain := j.st.Features&sqlscan.FeatureOperatorSyntax == 0
+	// OPERATOR(s.=) looks into s alone, where no built-in twin is. What a view
+	// implies (USING, CASE x WHEN) was found under its maker's search_path, and
+	// is not in its text.
+	plain := j.st.Features&sqlscan.FeatureOperatorSyntax == 0 && j.place != inView && j.place != inPolicy
 	for _, name := range j.st.Operators {
 		for _, o := range j.unsteady[name] {
 			if o.volatility == 'v' || !stables[o.function] {
@@ -297,20 +330,35 @@ func (j *judging) judgeOperators() {
 			}
 		}
 		for _, o := range j.operators[name] {
-			if j.supports(o.function) || plain && j.apart(o.left, name) && j.apart(o.right, name) {
-				continue
+			switch {
+			case j.supports(o.function), plain && !j.inPath(o.schema), plain && j.apart(o.left, name) && j.apart(o.right, name):
+			case name == "%" && j.st.NumericModulo && plain && o.left.category == 'S' && o.right.category == 'S' && !j.castsToText():
+				// pg_trgm's, and a number is no text.
+			case j.trusted(o.function):
+				j.bar(ReasonOperator, name)
+			default:
+				j.barDoubt(ReasonOperator, name)
 			}
-			j.barDoubt(ReasonOperator, name)
-			break
 		}
 	}
 	for _, c := range j.opclasses {
+		if len(j.st.Operators) == 0 {
+			break // nothing is compared
+		}
 		// Sorting and grouping go by the type's class, and a user's class for
 		// a type that has none becomes its own.
-		if !c.extension && (c.in.reachable() || j.comesUp(c.in)) {
+		if !c.extension && (c.in.typtype == 'c' && !j.types[c.in.oid] && j.st.Features&rowFeatures == 0 && j.place == inText && !j.anyType) {
+			continue // a row type's: no such row comes up
+		}
+		if !c.extension && j.comesUp(c.in) {
 			j.barDoubt(ReasonOperator, "operator class "+c.name)
 		}
 	}
+}
+
+// castsToText says whether a user's cast turns what is no text into text unseen.
+func (j *judging) castsToText() bool {
+	return slices.ContainsFunc(j.casts, func(c userCast) bool { return c.context == 'i' && c.target.category == 'S' && c.source.reachable() })
 }
 
 // comesUp says whether an expression may have the type.
@@ -358,9 +406,34 @@ func (j *judging) judgeUserCasts() {
 		}
 		switch {
 		case !j.comesUp(c.source), !j.comesUp(c.target) && !c.source.isRow():
-		case c.context == 'e' && !j.calls && len(j.st.Types) == 0:
+		case c.context == 'e' && !j.namesType(c.target.oid):
 		default:
 			j.barDoubt(ReasonUserCast, "from "+c.name)
 		}
 	}
+}
+
+// namesType says whether the text may ask for a cast to a type: by its name, by
+// a call of that name, or by making JSON.
+func (j *judging) namesType(oid uint32) bool {
+	if j.calls && (oid == pgtype.JSONOID || oid == pgtype.JSONBOID) || j.place == inBody {
+		return true
+	}
+	names := func(n string) bool {
+		if builtIn, ok := j.typeOIDs[n]; ok && builtIn == oid {
+			return true
+		}
+		return slices.ContainsFunc(j.typeNames[n], func(t *userType) bool { return t.oid == oid || t.elem == oid || t.base == oid })
+	}
+	for _, t := range j.st.Types {
+		if names(t.Name) {
+			return true
+		}
+	}
+	for _, f := range j.st.Functions {
+		if names(f.Name.Name) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(j.st.Attributes, names) && scalarAttributes(j.st)
 }

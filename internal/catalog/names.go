@@ -13,6 +13,9 @@ const firstUserOID = 16384
 // what the scanner notes with it, and the operator classes of the types.
 const allowedFeatures = ^(sqlscan.FeatureCurrentOf | sqlscan.FeatureReturning | sqlscan.FeatureOnConflict)
 
+// rowFeatures is the syntax that makes rows of other types than columns have.
+const rowFeatures = sqlscan.FeatureRow | sqlscan.FeatureWholeRow | sqlscan.FeatureCast | sqlscan.FeatureField
+
 // Names of built-in functions. Each counts only while no user's function of that
 // name can be meant.
 var (
@@ -46,7 +49,9 @@ var (
 	// fixed for clean sessions (TimeZone, DateStyle, the default text search
 	// configuration, encodings) or by what DDL changes. Functions of operators
 	// are among them. What of them reads a row's definition from the text
-	// (json_to_record) says its types there.
+	// (json_to_record) says its types there. Not among them: the jsonb_path
+	// functions for time zones, which compare a time with a timetz by today's
+	// daylight saving rule.
 	stables = set("anytextcat", "textanycat", "array_to_json", "array_to_string", "concat", "concat_ws", "convert", "convert_from", "convert_to",
 		"date", "time", "timestamp", "timestamptz", "date_part", "date_trunc", "date_bin", "date_add", "date_subtract", "extract", "overlaps", "timezone",
 		"date_cmp_timestamptz", "date_eq_timestamptz", "date_ge_timestamptz", "date_gt_timestamptz", "date_le_timestamptz", "date_lt_timestamptz", "date_ne_timestamptz",
@@ -61,9 +66,12 @@ var (
 		"jsonb_agg", "jsonb_agg_strict", "jsonb_object_agg", "jsonb_object_agg_strict", "jsonb_object_agg_unique", "jsonb_object_agg_unique_strict",
 		"json_build_array", "json_build_object", "jsonb_build_array", "jsonb_build_object", "row_to_json", "to_json", "to_jsonb",
 		"json_to_record", "json_to_recordset", "jsonb_to_record", "jsonb_to_recordset", "json_to_tsvector", "jsonb_to_tsvector",
-		"jsonb_path_exists_tz", "jsonb_path_match_tz", "jsonb_path_query_array_tz", "jsonb_path_query_first_tz", "jsonb_path_query_tz",
 		"make_timestamptz", "money", "numeric", "to_char", "to_date", "to_number", "to_timestamp", "xml", "xml_is_well_formed",
 		"to_tsvector", "to_tsquery", "plainto_tsquery", "phraseto_tsquery", "websearch_to_tsquery", "ts_headline", "ts_match_tq", "ts_match_tt")
+
+	// plainAggregates make no JSON of what they are given, and so apply no
+	// cast to it that nobody wrote.
+	plainAggregates = set("count", "sum", "min", "max", "avg", "bool_and", "bool_or", "every", "string_agg", "array_agg")
 
 	// identities may stand in a policy, whose session is its partition's.
 	identities = set("current_setting", "current_user", "session_user", "current_role")
@@ -74,6 +82,13 @@ var (
 	timeResults = set("timezone", "date_bin", "to_timestamp", "to_date", "make_date", "make_time", "make_timestamp", "make_timestamptz",
 		"date_trunc", "now", "clock_timestamp", "statement_timestamp", "transaction_timestamp")
 )
+
+// zoned are the types of a time of day with a zone.
+var zoned = map[uint32]bool{pgtype.TimetzOID: true, pgtype.TimetzArrayOID: true}
+
+// polymorphic are the pseudo-types that stand for a caller's own: anyelement,
+// anynonarray, anycompatible, anycompatiblenonarray and their arrays.
+var polymorphic = map[uint32]bool{2283: true, 2277: true, 2776: true, 5077: true, 5078: true, 5079: true}
 
 // timeScalars are types of one date or time.
 var timeScalars = map[uint32]bool{pgtype.DateOID: true, pgtype.TimestampOID: true, pgtype.TimestamptzOID: true, pgtype.TimeOID: true}

@@ -40,8 +40,9 @@ type objects struct {
 	typeNames map[string][]*userType
 	casts     []userCast
 	opclasses []opclass
-	sampling  []string // users' sampling methods
-	altered   bool     // a view of the system's own was altered
+	outputs   map[string]bool // names of columns that functions give, built-in ones too
+	sampling  []string        // users' sampling methods
+	altered   bool            // a view of the system's own was altered
 	tooMany   bool
 }
 
@@ -58,9 +59,11 @@ type userFunction struct {
 	least, most    int
 	body, defaults string
 	support        []uint32 // an aggregate's
+	types          []uint32 // of its result, its arguments and an aggregate's state
+	initial        string   // an aggregate's first states
 
-	state purity
-	reads []string // what the user says it reads
+	state, defaulted purity   // defaulted: where arguments are left out
+	reads            []string // what the user says it reads
 }
 
 // purity says whether a call may be cached over.
@@ -150,10 +153,10 @@ func readBuiltIns(version int, functions, types, operators, unsteady []row) (*Bu
 	return b, p.err()
 }
 
-func readObjects(path []string, functions, operators, types, casts, opclasses, altered []row) (*objects, error) {
+func readObjects(path []string, functions, operators, types, casts, opclasses, altered, outputs []row) (*objects, error) {
 	o := &objects{
 		path: path, functions: map[string][]*userFunction{}, byOID: map[uint32]*userFunction{}, operators: map[string][]operator{},
-		userTypes: map[uint32]*userType{}, typeNames: map[string][]*userType{}, altered: len(altered) > 0,
+		userTypes: map[uint32]*userType{}, typeNames: map[string][]*userType{}, outputs: map[string]bool{}, altered: len(altered) > 0,
 		tooMany: len(functions) > mostObjects || len(types) > mostObjects || len(operators) > mostObjects,
 	}
 	p := parser{}
@@ -162,7 +165,7 @@ func readObjects(path []string, functions, operators, types, casts, opclasses, a
 		f := &userFunction{
 			oid: p.oid(r[0]), schema: string(r[1]), name: string(r[2]), volatility: flags[0], kind: flags[1], first: flags[2], extension: flags[3] == 'e',
 			least: p.number(r[4]), most: p.number(r[5]), language: string(r[6]), plain: string(r[7]) == "t", body: string(r[8]), defaults: string(r[9]),
-			support: p.oids(r[10]),
+			support: p.oids(r[10]), types: p.oids(r[12]), initial: string(r[13]),
 		}
 		if string(r[11]) == "t" {
 			o.sampling = append(o.sampling, f.name)
@@ -191,6 +194,9 @@ func readObjects(path []string, functions, operators, types, casts, opclasses, a
 	}
 	for _, r := range opclasses {
 		o.opclasses = append(o.opclasses, opclass{string(r[0]), p.desc(r[1]), string(r[2]) == "e"})
+	}
+	for _, r := range outputs {
+		o.outputs[string(r[0])] = true
 	}
 	return o, p.err()
 }

@@ -25,7 +25,8 @@ import "strings"
 // event_trigger.
 const (
 	pathSQL  = `SELECT pg_catalog.unnest(pg_catalog.current_schemas(true))`
-	fenceSQL = `SELECT pg_catalog.set_config('search_path', '', true), pg_catalog.set_config('jit', 'off', true)`
+	fenceSQL = `SELECT pg_catalog.set_config('search_path', '', true), pg_catalog.set_config('jit', 'off', true),
+ pg_catalog.set_config('plan_cache_mode', 'force_generic_plan', true)`
 
 	// What initdb made: functions as they may be called, and operators whose
 	// functions aren't IMMUTABLE.
@@ -42,6 +43,9 @@ const (
 	// Functions that aren't IMMUTABLE, for what users made of them.
 	unsteadyFunctionsSQL = `SELECT p.oid, p.proname FROM pg_catalog.pg_proc p WHERE p.oid < 16384 AND p.provolatile <> 'i'`
 
+	// The names of columns that functions give, if they are in FROM.
+	outputNamesSQL = `SELECT DISTINCT a.n FROM pg_catalog.pg_proc p, unnest(p.proargnames, p.proargmodes) a(n, m) WHERE a.m IN ('o', 'b', 't') AND a.n <> ''`
+
 	// What users made. A function of pg_catalog that is not initdb's counts.
 	functionsSQL = `SELECT p.oid, n.nspname, p.proname, concat(p.provolatile, p.prokind, coalesce(t.typtype, '-'), coalesce(e.deptype, '-')),
        CASE WHEN p.provariadic <> 0 THEN p.pronargs - 1 ELSE p.pronargs - p.pronargdefaults END,
@@ -51,7 +55,10 @@ const (
        coalesce(pg_get_expr(p.proargdefaults, 1255), ''),
        CASE WHEN p.prokind = 'a' THEN (SELECT concat_ws(' ', a.aggtransfn::oid, a.aggfinalfn::oid, a.aggcombinefn::oid, a.aggserialfn::oid, a.aggdeserialfn::oid,
            a.aggmtransfn::oid, a.aggminvtransfn::oid, a.aggmfinalfn::oid) FROM pg_catalog.pg_aggregate a WHERE a.aggfnoid = p.oid) ELSE '' END,
-       p.prorettype = 3310
+       p.prorettype = 3310,
+       concat_ws(' ', p.prorettype, array_to_string(coalesce(p.proallargtypes, p.proargtypes::oid[]), ' '),
+         (SELECT concat_ws(' ', a.aggtranstype, nullif(a.aggmtranstype, 0)) FROM pg_catalog.pg_aggregate a WHERE a.aggfnoid = p.oid)),
+       coalesce((SELECT concat_ws(' ', a.agginitval, a.aggminitval) FROM pg_catalog.pg_aggregate a WHERE a.aggfnoid = p.oid), '')
   FROM pg_catalog.pg_proc p
   JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace
   JOIN pg_catalog.pg_language l ON l.oid = p.prolang

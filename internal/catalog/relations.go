@@ -22,6 +22,7 @@ type relation struct {
 
 	reasons  []sqlscan.Reason
 	harmless bool
+	timed    bool // a column is, or holds, a time of day
 	input    bool // a column's type is safe to show, but not to read
 }
 
@@ -167,6 +168,7 @@ func (f *found) judge(e env, oid uint32, partitioned bool, at time.Duration) *re
 		for _, c := range r.columns {
 			columns[c.name] = append(columns[c.name], c.oid)
 			j.columnType(c.oid, r.Schema+"."+r.Name+"."+c.name, false)
+			j.timed = j.timed || e.timeOfDay(c.oid)
 			if c.virtual && !e.builtInsOnly() {
 				j.bar(ReasonRelationKind, r.Schema+"."+r.Name+"."+c.name+" is computed when it is read")
 			}
@@ -178,7 +180,7 @@ func (f *found) judge(e env, oid uint32, partitioned bool, at time.Duration) *re
 	for _, r := range list {
 		f.hidden(&j, r, columns)
 	}
-	rel.columns, rel.types, rel.reasons, rel.harmless, rel.reads = map[string][]uint32{}, j.types, j.reasons, j.harmless, j.reads
+	rel.columns, rel.types, rel.reasons, rel.harmless, rel.reads, rel.timed = map[string][]uint32{}, j.types, j.reasons, j.harmless, j.reads, j.timed
 	for _, c := range list[0].columns {
 		rel.columns[c.name] = append(rel.columns[c.name], c.oid)
 	}
@@ -237,7 +239,7 @@ func (f *found) hidden(j *judging, r *relationRow, columns map[string][]uint32) 
 
 func (f *found) piece(j *judging, r *relationRow, at place, where, text string, columns map[string][]uint32) {
 	st := sqlscan.Scan(text)
-	p := judging{env: j.env, st: st, place: at, where: where, harmless: true, types: j.types, columns: func(name string) []uint32 { return columns[name] }}
+	p := judging{env: j.env, st: st, place: at, where: where, harmless: true, types: j.types, timed: j.timed, columns: func(name string) []uint32 { return columns[name] }}
 	for _, n := range st.Relations {
 		// Without a schema it is built in, or a common table expression.
 		if n.Schema == "" {
@@ -273,7 +275,7 @@ func (j *judging) object(f *found, o object) {
 			j.barDoubt(ReasonUserFunction, fmt.Sprint(o.oid))
 			return
 		}
-		j.use(fn, ReasonUserFunction)
+		j.use(fn, -1, ReasonUserFunction)
 	case pgType:
 		if _, row := f.rowTypes[o.oid]; row {
 			return // its relation is there, too

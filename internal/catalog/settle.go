@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/jackc/pgx/v5/pgtype"
+
 	"github.com/cachedpgx/cachedpgx/internal/sqlscan"
 )
 
@@ -17,7 +19,7 @@ func (o *objects) settle(b *BuiltIns, listed Pure) {
 	for _, list := range o.functions {
 		for _, f := range list {
 			if reads, ok := listed[f.schema+"."+f.name]; ok {
-				f.state, f.reads = pure, reads
+				f.state, f.defaulted, f.reads = pure, pure, reads
 			}
 		}
 	}
@@ -56,19 +58,47 @@ func (e env) settleFunction(f *userFunction) purity {
 		for _, oid := range f.support {
 			ok = ok && e.supports(oid)
 		}
-	case f.extension:
+	case f.extension, f.language == "internal":
+		// The server's own code under another name: what makes a user's range
+		// and multirange, for one.
 		ok = true
 	case f.language == "sql" && f.plain && f.body != "":
 		ok = e.pureSQL(body(f.body), f.schema+"."+f.name)
 	}
-	if ok && f.defaults != "" {
-		ok = e.pureSQL("SELECT "+f.defaults, f.schema+"."+f.name)
-	}
-	f.state = impure
-	if ok {
-		f.state = pure
+	f.state, f.defaulted = impure, impure
+	if ok && (f.language == "internal" && f.kind != 'a' || e.typesSafe(f)) {
+		f.state, f.defaulted = pure, pure
+		if f.defaults != "" && !e.pureSQL("SELECT "+f.defaults, f.schema+"."+f.name) {
+			f.defaulted = impure
+		}
 	}
 	return f.state
+}
+
+// typesSafe says whether nothing is done unseen to what a function takes, gives
+// and keeps: a domain's check, a date read from text.
+func (e env) typesSafe(f *userFunction) bool {
+	for i, oid := range f.types {
+		switch {
+		case oid >= firstUserOID && e.userTypes[oid] == nil: // a table's row
+		case oid >= firstUserOID:
+			if _, input, _ := e.typeState(oid); input != pure {
+				return false
+			}
+		case zoned[oid]:
+			return false
+		case i == 0 && polymorphic[oid] && f.extension:
+			// It may make a row of whatever type out of text (hstore's
+			// populate_record).
+			return false
+		}
+		if f.initial != "" {
+			if _, _, time := e.typeState(oid); time && TimeWord(f.initial) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // supports says whether an operator, a cast or an aggregate may be made of a
@@ -194,6 +224,31 @@ func (e env) typeState(oid uint32) (show, input purity, time bool) {
 	}
 	show, input = e.settleType(t)
 	return show, input, t.time
+}
+
+// trusted says whether a function, by its OID, is known to write nothing: it is
+// pure, the server's own, or an extension's that is not VOLATILE.
+func (e env) trusted(oid uint32) bool {
+	if oid < firstUserOID {
+		return e.supports(oid)
+	}
+	f := e.byOID[oid]
+	return f != nil && (f.state == pure || f.extension && f.volatility != 'v')
+}
+
+// timeOfDay says whether a type is, or holds, a time of day: it comes to be a
+// timetz unseen, by today's daylight saving rule.
+func (e env) timeOfDay(oid uint32) bool {
+	if oid < firstUserOID {
+		return oid == pgtype.TimeOID || oid == pgtype.TimeArrayOID || zoned[oid]
+	}
+	t := e.userTypes[oid]
+	if t == nil || t.state == purityAsked {
+		return false
+	}
+	return slices.ContainsFunc(append([]uint32{t.elem, t.base, t.span}, t.attributes...), func(within uint32) bool {
+		return within != 0 && within != oid && e.timeOfDay(within)
+	})
 }
 
 // inPath says whether an object of a schema is found without it.

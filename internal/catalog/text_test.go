@@ -103,7 +103,7 @@ func TestFactsNotUnderstood(t *testing.T) {
 		}
 	}
 	for _, r := range [][]string{{"=", "app", "1 b", "", "1"}, {"=", "app", "1 b N f", "", ""}} {
-		if _, err := readObjects(nil, nil, []row{raw(r)}, nil, nil, nil, nil); err == nil {
+		if _, err := readObjects(nil, nil, []row{raw(r)}, nil, nil, nil, nil, nil); err == nil {
 			t.Errorf("%q: no error", r)
 		}
 	}

@@ -41,7 +41,7 @@ func reportFaults(t *testing.T, tally *Tally) {
 	t.Helper()
 	t.Log(tally)
 	for _, text := range tally.Faulty() {
-		text = Shrink(text)
+		text = Shrink(text, faultKind)
 		t.Errorf("%s\n\t%s", text, strings.Join(Compare(text).Faults, "\n\t"))
 	}
 }

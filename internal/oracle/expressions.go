@@ -204,6 +204,15 @@ func (t *truth) call(n *pg.FuncCall) {
 		t.op("=", "<")
 	}
 	t.functions = append(t.functions, c)
+	if c.Args == 1 && castsByCall[c.Name.Name] && (c.Schema == "" || c.Schema == "pg_catalog") {
+		t.casts = append(t.casts, castTo(c.Name, n.Args[0]))
+	}
+}
+
+// castsByCall are the types that a call by their name may convert to.
+var castsByCall = map[string]bool{
+	"date": true, "time": true, "timetz": true, "timestamp": true, "timestamptz": true,
+	"daterange": true, "tsrange": true, "tstzrange": true, "datemultirange": true, "tsmultirange": true, "tstzmultirange": true,
 }
 
 func (t *truth) sort(n *pg.SortBy) {
@@ -236,10 +245,14 @@ func (t *truth) operator(n *pg.A_Expr) {
 }
 
 // castOf gives a cast as the scanner should have it, at its most precise.
-func castOf(n *pg.TypeCast) sqlscan.Cast {
-	c := sqlscan.Cast{Type: name(n.TypeName.Names)}
+func castOf(n *pg.TypeCast) sqlscan.Cast { return castTo(name(n.TypeName.Names), n.Arg) }
+
+func castTo(to sqlscan.Name, over *pg.Node) sqlscan.Cast {
+	c := sqlscan.Cast{Type: to}
 	call := func(name string) { c.Over, c.Of = sqlscan.OperandCall, sqlscan.Name{Schema: "pg_catalog", Name: name} }
-	switch arg := unwrap(n.Arg).(type) {
+	switch arg := unwrap(over).(type) {
+	case *pg.NamedArgExpr:
+		return castTo(to, arg.Arg)
 	case *pg.A_Const:
 		c.Over = sqlscan.OperandLiteral
 	case *pg.ParamRef:

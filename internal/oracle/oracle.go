@@ -33,6 +33,12 @@ func compare(text string, st *sqlscan.Statement) Outcome {
 	if identity, ok := sqlscan.Identity(text); ok && identity != st.Identity {
 		o.fault("identity %q, by itself %q", st.Identity, identity)
 	}
+	if body, ok := sqlscan.WithoutOuter(text); ok {
+		inner := sqlscan.Scan(body)
+		if inner.Class != sqlscan.ClassUnknown && strings.TrimSpace(inner.Identity) != strings.TrimSpace(st.Identity) {
+			o.fault("identity %q, without the outer comment %q", st.Identity, inner.Identity)
+		}
+	}
 	t, err := read(text)
 	if err != nil {
 		return o

@@ -27,7 +27,7 @@ func many(t *testing.T, short, long int) int {
 const seed = 20240917
 
 func TestGenerated(t *testing.T) {
-	n := many(t, 8_000, 400_000)
+	n := many(t, 8_000, 450_000)
 	t.Logf("seed %d", seed)
 	g := NewGenerator(seed)
 	var tally Tally
@@ -66,4 +66,5 @@ func TestMutants(t *testing.T) {
 		tally.Add(text, Compare(text))
 	}
 	reportFaults(t, &tally)
+	t.Logf("refused:\n%s", tally.Refusals(20))
 }

@@ -2,11 +2,12 @@ package oracle
 
 import "strings"
 
-// Shrink gives a shorter text with a fault of the same kind, for who has to read
-// it: as short as leaving tokens out can make it.
-func Shrink(text string) string {
-	kind := faultKind(Compare(text))
-	if kind == "" {
+// Shrink gives a shorter text with an outcome of the same kind, for who has to
+// read it: as short as leaving tokens out can make it. The kind of a text that
+// is to be left as it is is "".
+func Shrink(text string, kind func(text string) string) string {
+	want := kind(text)
+	if want == "" {
 		return text
 	}
 	tokens := cut(text)
@@ -14,7 +15,7 @@ func Shrink(text string) string {
 		shorter := false
 		for at := 0; at+size <= len(tokens); {
 			rest := append(append([]string(nil), tokens[:at]...), tokens[at+size:]...)
-			if faultKind(Compare(strings.Join(rest, ""))) == kind {
+			if kind(strings.Join(rest, "")) == want {
 				tokens, shorter = rest, true
 			} else {
 				at += max(size/2, 1)
@@ -27,11 +28,19 @@ func Shrink(text string) string {
 	return strings.Join(tokens, "")
 }
 
-// faultKind is the first word of the first fault.
-func faultKind(o Outcome) string {
+// faultKind is the first word of a text's first fault.
+func faultKind(text string) string { return firstFault(Compare(text)) }
+
+func firstFault(o Outcome) string {
 	if len(o.Faults) == 0 {
 		return ""
 	}
-	kind, _, _ := strings.Cut(o.Faults[0], " ")
+	kind, _, _ := strings.Cut(strings.TrimPrefix(o.Faults[0], "live: "), " ")
+	return kind
+}
+
+// refusalKind is the first word of why a cacheable read is refused.
+func refusalKind(text string) string {
+	kind, _, _ := strings.Cut(Compare(text).Refused, " ")
 	return kind
 }

@@ -98,7 +98,7 @@ func (t *Tally) Refusals(most int) string {
 		if i == most {
 			break
 		}
-		fmt.Fprintf(&b, "%6d %s: %s\n", t.mu.why[w], w, t.mu.example[w])
+		fmt.Fprintf(&b, "%6d %s: %s\n", t.mu.why[w], w, Shrink(t.mu.example[w], refusalKind))
 	}
 	return b.String()
 }

@@ -99,6 +99,7 @@ func TestAliases(t *testing.T) {
 		{"the server names what a subquery doesn't", "SELECT 1 FROM (SELECT date_trunc('day', a), (b)::text, c + 1, d, e.*, TRIM(f) FROM t) x", "date_trunc text b c btrim x"},
 		{"also below casts", "SELECT 1 FROM (SELECT TRIM(f)::text, CASE WHEN a THEN 1 END FROM t) x",
 			"text trim btrim ltrim rtrim f case when a then end x"},
+		{"whatever subqueries are in it", "SELECT 1 FROM (SELECT EXISTS (SELECT 1), (a, b), 'x' IS NORMALIZED FROM t) x", "exists select row a b is normalized is_normalized x"},
 		{"VALUES", "SELECT 1 FROM (VALUES (1, 2), (3, 4)) x", "column1 column2 x"},
 		{"escaped", `SELECT a AS U&"d!0061ta" UESCAPE '!' FROM t`, "data"},
 	}

@@ -79,6 +79,25 @@ func (s *scanner) takeOperator() {
 	}
 	s.operator(op)
 	s.pos++
+	if op == "%" && !s.numberBehind() {
+		s.modulo = true
+	}
+}
+
+// numberBehind says whether the operator's right operand is a number and no
+// more: nothing that binds tighter follows.
+func (s *scanner) numberBehind() bool {
+	if s.kind() != kindNumber {
+		return false
+	}
+	switch next := s.after(1); next.kind {
+	case kindCast, kindBracketOpen, kindDot:
+		return false
+	case kindOperator:
+		return s.isOp(s.pos+1, '=') || s.isOp(s.pos+1, '<') || s.isOp(s.pos+1, '>') || s.isOp(s.pos+1, '+') || s.isOp(s.pos+1, '-') || s.isOp(s.pos+1, '*') || s.isOp(s.pos+1, '/')
+	default:
+		return next.kw != kwAt && next.kw != kwCollate
+	}
 }
 
 // anyOperator reads an operator, OPERATOR(s.op) too.

@@ -259,7 +259,7 @@ func (s *scanner) tableConstructor(kw keyword) {
 			s.pos += 2
 			s.constructor(k)
 			s.expectKind(kindClose)
-		case k == kwColumns:
+		case k == kwColumns && s.toks[s.pos-1].kind != kindOpen:
 			s.pos++
 			if s.acceptKind(kindOpen) {
 				s.tableColumns()

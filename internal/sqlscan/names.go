@@ -39,16 +39,20 @@ func (s *scanner) wholeRows() {
 }
 
 // unlabelled notes the names that the server may give to a subquery's column
-// that the text gives none, and that has just been read: that of a function, of
-// a type, of a column below a cast, of CASE. Their words are all in the text.
-func (s *scanner) unlabelled(v value) {
+// that the text gives none, and that begins at start and has just been read: that
+// of a function, of a type, of a column below a cast, of CASE. Nearly all are
+// words of the text.
+func (s *scanner) unlabelled(v value, start int) {
 	if name := s.columnName(v); name != "" {
 		s.aliases.add(name)
 		if v.is == OperandCall {
 			return
 		}
 	}
-	for i := s.target; i < s.pos; i++ {
+	if s.st.Features&FeatureRow != 0 {
+		s.aliases.add(keywordNames[kwRow])
+	}
+	for i := start; i < s.pos; i++ {
 		if t := &s.toks[i]; t.kind == kindIdent || t.kind == kindQuoted || t.kind == kindUnicodeQuoted {
 			s.aliases.add(s.name(i))
 			for _, name := range alsoCalled[t.kw] {
@@ -72,7 +76,7 @@ func (s *scanner) columnName(v value) string {
 // grammar.
 var alsoCalled = map[keyword][]string{
 	kwTrim: {"btrim", "ltrim", "rtrim"}, kwExtract: {"date_part"}, kwCollation: {"pg_collation_for"},
-	kwZone: {"timezone", "timestamptz", "timetz"}, kwLocal: {"timezone"},
+	kwNormalized: {"is_normalized"}, kwZone: {"timezone", "timestamptz", "timetz"}, kwLocal: {"timezone"},
 	kwInt: {"int4"}, kwInteger: {"int4"}, kwSmallint: {"int2"}, kwBigint: {"int8"}, kwBoolean: {"bool"},
 	kwReal: {"float4"}, kwFloat: {"float4", "float8"}, kwDouble: {"float8"}, kwDec: {"numeric"}, kwDecimal: {"numeric"},
 	kwChar: {"bpchar"}, kwCharacter: {"bpchar"}, kwNchar: {"bpchar"}, kwVarying: {"varchar", "varbit"},

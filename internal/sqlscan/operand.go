@@ -299,6 +299,7 @@ func (s *scanner) nameOf(first, last, parts int) Name {
 func (s *scanner) call(n Name) {
 	s.expectKind(kindOpen)
 	args, spread := 0, false
+	var arg value
 	switch {
 	case s.acceptKind(kindClose):
 		s.functions.add(Call{n, 0})
@@ -322,7 +323,7 @@ func (s *scanner) call(n Name) {
 			s.feature(FeatureNamedArgument)
 			s.pos += 2
 		}
-		s.expr()
+		arg = s.expr()
 		args++
 		if !s.acceptKind(kindComma) {
 			break
@@ -337,6 +338,16 @@ func (s *scanner) call(n Name) {
 		args = -1
 	}
 	s.functions.add(Call{n, args})
+	if args == 1 && dateTypes[n.Name] && (n.Schema == "" || n.Schema == "pg_catalog") {
+		s.cast(n, arg)
+	}
+}
+
+// dateTypes are types whose input knows the present. A call of one that is no
+// function for its argument is a cast: date(x), where x is text.
+var dateTypes = map[string]bool{
+	"date": true, "time": true, "timetz": true, "timestamp": true, "timestamptz": true,
+	"daterange": true, "tsrange": true, "tstzrange": true, "datemultirange": true, "tsmultirange": true, "tstzmultirange": true,
 }
 
 // callTail reads WITHIN GROUP, FILTER and OVER behind a call.

@@ -70,6 +70,7 @@ type scanner struct {
 	effect      Effect
 
 	// What the descent found.
+	modulo bool   // a % b where b is no number
 	makes  bool   // SELECT … INTO
 	writes string // the verb of a write at any depth
 	target int    // where the entry of a SELECT list begins that is being read
@@ -104,7 +105,7 @@ func (s *scanner) release() {
 	s.text, s.st, s.toks, s.open, s.ctes, s.comments = "", nil, s.toks[:0], s.open[:0], s.ctes[:0], s.comments[:0]
 	s.bare, s.lastCall = s.bare[:0], Name{}
 	s.pos, s.depth, s.target, s.failed, s.failAt = 0, 0, 0, failedNot, 0
-	s.locks, s.into, s.makes, s.writes, s.effect = false, false, false, "", EffectNone
+	s.locks, s.into, s.makes, s.modulo, s.writes, s.effect = false, false, false, false, "", EffectNone
 	scanners.Put(s)
 }
 
@@ -303,6 +304,7 @@ func (s *scanner) finish() {
 	st.Relations, st.Targets, st.Types = s.relations.copy(), s.targets.copy(), s.types.copy()
 	st.Functions, st.Casts, st.Aliases = s.functions.copy(), s.casts.copy(), s.aliases.copy()
 	st.Attributes, st.Operators = s.attributes.copy(), s.operators.copy()
+	st.NumericModulo = !s.modulo
 	st.Reasons = s.reasons.copy()
 }
 

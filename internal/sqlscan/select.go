@@ -249,14 +249,15 @@ func (s *scanner) targetList() {
 	}
 	for {
 		if !s.acceptOp('*') {
-			s.target = s.pos
+			start := s.pos
+			s.target = start
 			v := s.expr()
 			if s.accept(kwAs) {
 				s.alsoNamed(anyLabel)
 			} else if s.isLabel(s.pos) {
 				s.alsoNamed(anyLabel)
 			} else if s.depth > 1 && v.is != OperandColumn && !s.isOp(s.pos-1, '*') {
-				s.unlabelled(v)
+				s.unlabelled(v, start)
 			}
 		}
 		if !s.acceptKind(kindComma) {

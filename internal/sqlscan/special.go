@@ -253,13 +253,18 @@ func (s *scanner) constructor(kw keyword) {
 		s.functions.add(Call{Name{"pg_catalog", keywordUpper[kw]}, -1})
 	}
 	named := kw == kwXmlelement || kw == kwXmlpi
+	behind := false // an expression: a word of the grammar follows, or a comma
 	for s.kind() != kindClose && s.failed == failedNot {
-		k := s.kw()
+		k, after := s.kw(), behind
+		behind = false
 		if s.kind() == kindComma || s.kind() == kindColon {
 			s.pos++
 			continue
 		}
 		switch {
+		case after && constructorWord(k):
+			s.pos++
+			continue
 		case k == kwName && named:
 			s.pos++
 			named = false
@@ -290,6 +295,7 @@ func (s *scanner) constructor(kw keyword) {
 			continue
 		}
 		s.expr()
+		behind = true
 	}
 	s.leave()
 }
@@ -304,10 +310,6 @@ func (s *scanner) atConstructorWord() bool {
 	if !constructorWord(k) {
 		return false
 	}
-	if k == kwPassing && prev.kind != kindOpen && prev.kind != kindComma && prev.kind != kindColon &&
-		prev.kw != kwDefault && prev.kw != kwValue && prev.kw != kwContent && prev.kw != kwDocument {
-		return true // behind an operand
-	}
 	if prev.kind == kindOpen && (k == kwDocument || k == kwContent) {
 		switch s.kwAt(s.pos - 2) {
 		case kwXmlparse, kwXmlserialize:
@@ -321,7 +323,7 @@ func (s *scanner) atConstructorWord() bool {
 		return next.kind != kindOpen && next.kind != kindBracketOpen
 	}
 	switch next.kind {
-	case kindOpen, kindDot, kindCast:
+	case kindOpen, kindDot, kindCast, kindBracketOpen:
 		return categories[k] == catReserved
 	case kindString, kindEscape, kindUnicode, kindDollar:
 		// t '…' is a literal of type t, unless the grammar wants the word here.

@@ -133,7 +133,12 @@ type Statement struct {
 	Attributes []string // last parts of a.b and (a).b, which call functions in attribute notation
 	Operators  []string // named, and implied by IN, BETWEEN, LIKE, ORDER BY, DISTINCT, USING, CASE x WHEN …
 	Types      []Name   // in casts and typed literals
-	Casts      []Cast   // the same with what is cast
+
+	// NumericModulo: whatever is written before a %, there is a number behind
+	// it. (pg_trgm has a % for texts.)
+	NumericModulo bool
+
+	Casts []Cast // the same with what is cast
 
 	// Aliases are the names that the text gives to columns, tables and
 	// expressions: by AS or without, in column lists and definitions, as common

@@ -56,7 +56,9 @@ CREATE TABLE billing.api_keys (id bigserial PRIMARY KEY, org_id bigint NOT NULL,
 CREATE TABLE billing.webhook_events (id text PRIMARY KEY, type text NOT NULL, payload jsonb NOT NULL, attempts int NOT NULL DEFAULT 0, next_attempt_at timestamptz, delivered_at timestamptz, created timestamptz NOT NULL);
 CREATE TABLE billing.org_settings (org_id bigint PRIMARY KEY, settings jsonb NOT NULL);
 CREATE TABLE billing.idempotency_keys (key text PRIMARY KEY, response jsonb, expires_at timestamptz NOT NULL);
-CREATE TABLE billing.imports (id int PRIMARY KEY, raw_date text, raw jsonb NOT NULL, booked_at time with time zone, booked time);
+CREATE TABLE billing.imports (id int PRIMARY KEY, raw_date text, raw jsonb NOT NULL);
+CREATE TABLE billing.punches (id int PRIMARY KEY, booked time NOT NULL, booked_at time with time zone NOT NULL);
+CREATE TABLE billing.readings (id int PRIMARY KEY, value timestamptz NOT NULL, doc jsonb NOT NULL);
 CREATE SEQUENCE billing.invoice_number_seq;
 CREATE TABLE audit.log (id bigserial PRIMARY KEY, actor text, action text NOT NULL, target text, diff jsonb, at timestamptz NOT NULL);
 CREATE TABLE billing.tenant_customers (id int PRIMARY KEY, tenant_id text NOT NULL, name text);
@@ -95,7 +97,9 @@ INSERT INTO billing.webhook_events SELECT 'evt_' || i, (ARRAY['invoice.paid', 'i
 	CASE WHEN i % 2 = 0 THEN timestamptz '2024-02-01 00:00+00' END, timestamptz '2024-02-01 00:00+00' + i * interval '1 minute' FROM generate_series(1, 20) i;
 INSERT INTO billing.org_settings VALUES (1, '{"tax": {"mode": "exclusive"}, "net_days": 30}'), (2, '{"net_days": 14}');
 INSERT INTO billing.idempotency_keys VALUES ('k1', '{"ok": true}', '2024-01-01 00:00+00');
-INSERT INTO billing.imports VALUES (1, '2024-01-31', '{"booked": "2024-01-30", "amount": "12.50"}', '10:00+02', '10:00'), (2, 'today', '{"booked": "now", "amount": "1"}', '11:00+02', '11:00');
+INSERT INTO billing.imports VALUES (1, '2024-01-31', '{"booked": "2024-01-30", "amount": "12.50"}'), (2, 'today', '{"booked": "now", "amount": "1"}');
+INSERT INTO billing.punches VALUES (1, '10:00', '10:00+02'), (2, '11:00', '11:00+02');
+INSERT INTO billing.readings VALUES (1, '2024-01-01 00:00+00', '{"a": "2024-01-31", "b": "today"}'), (2, '2024-01-02 00:00+00', '{}');
 INSERT INTO audit.log (actor, action, target, diff, at) SELECT 'user' || i % 4, (ARRAY['create', 'update', 'delete'])[1 + i % 3], 'invoice/' || i, jsonb_build_object('old', i, 'new', i + 1), timestamptz '2024-02-01 00:00+00' + i * interval '1 hour' FROM generate_series(1, 40) i;
 
 CREATE VIEW billing.open_invoices AS SELECT * FROM billing.invoices WHERE status = 'open';
@@ -112,4 +116,10 @@ CREATE VIEW billing.overdue AS SELECT id, number, total FROM billing.invoices WH
 CREATE FUNCTION billing.to_major(cents bigint) RETURNS numeric LANGUAGE sql IMMUTABLE PARALLEL SAFE AS 'SELECT cents / 100.0';
 CREATE FUNCTION billing.balance_of(c uuid) RETURNS bigint LANGUAGE plpgsql STABLE AS 'BEGIN RETURN (SELECT balance FROM billing.customers WHERE id = c); END';
 CREATE FUNCTION billing.touch(k text) RETURNS bool LANGUAGE sql VOLATILE AS $$ UPDATE billing.api_keys SET last_used_at = now() WHERE prefix = k RETURNING true $$;
+CREATE VIEW billing.import_days AS SELECT id, raw_date::date AS day FROM billing.imports WHERE id = 1;
+CREATE VIEW billing.import_weeks AS SELECT date_trunc('week', day) AS week, count(*) FROM billing.import_days GROUP BY 1;
+CREATE VIEW billing.import_texts AS SELECT id, raw_date AS created FROM billing.imports;
+CREATE VIEW billing.tenant_view AS SELECT t.id, p.name FROM billing.tenant_customers t CROSS JOIN billing.plans p;
+CREATE VIEW billing.balances_slow AS SELECT id, billing.balance_of(id) AS balance FROM billing.customers;
+CREATE VIEW billing.audit_mine AS SELECT id FROM audit.log WHERE actor = current_setting('app.actor', true);
 ANALYZE;

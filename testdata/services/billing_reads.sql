@@ -93,6 +93,7 @@ SELECT p.id, t.tier->>'upto' AS upto, (t.tier->>'cents')::bigint AS cents FROM b
 SELECT id FROM billing.plans WHERE $1 = ANY(features) ORDER BY id
 
 -- @subscription_active sqlc
+-- @may what lower gives is not known
 -- @args ["dbaa8bd2-5e06-cc64-1f54-06027c026e8b"]
 -- name: ActiveSubscription :one
 SELECT s.id, s.plan_id, s.status, s.quantity, lower(s.period)::timestamptz AS current_period_start, upper(s.period)::timestamptz AS current_period_end, p.name AS plan_name
@@ -322,7 +323,7 @@ SELECT coalesce((settings->>'net_days')::int, 14) AS net_days, coalesce(settings
 SELECT settings FROM billing.org_settings WHERE org_id = $1
 
 -- @imports_raw_amount hand
-SELECT id, (raw->>'amount')::numeric AS amount, raw_date, booked FROM billing.imports ORDER BY id
+SELECT id, (raw->>'amount')::numeric AS amount, raw_date FROM billing.imports ORDER BY id
 
 -- @audit_search hand
 -- @args ["invoice/1%",{"time":"2024-02-01T00:00:00Z"}]
@@ -346,3 +347,10 @@ SELECT (SELECT count(*) FROM billing.customers) AS customers, (SELECT count(*) F
 
 -- @values_with_table hand
 VALUES ((SELECT count(*) FROM billing.plans)), ((SELECT count(*) FROM billing.credits))
+
+-- @punches_beside_a_timetz_column hand
+-- @may a timetz column bars its table
+SELECT id, booked FROM billing.punches WHERE booked > '10:30' ORDER BY id
+
+-- @readings_value hand
+SELECT id, value::date, value AT TIME ZONE 'UTC' AS utc FROM billing.readings ORDER BY id

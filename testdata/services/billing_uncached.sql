@@ -117,7 +117,7 @@ SELECT id, ('{' || raw_date || '}')::date[] FROM billing.imports ORDER BY id
 
 -- @imports_time_to_timetz hand
 -- @why clock
-SELECT id, booked::timetz FROM billing.imports ORDER BY id
+SELECT id, booked::timetz FROM billing.punches ORDER BY id
 
 -- @webhook_text_date hand
 -- @why cast-from-text
@@ -234,3 +234,101 @@ SELECT 1 AS ok
 -- @now_alone hand
 -- @why no-relation
 SELECT now()
+
+-- @import_days_view sqlx
+-- @why cast-from-text
+SELECT * FROM billing.import_days
+
+-- @import_weeks_nested_view gorm
+-- @why cast-from-text
+SELECT * FROM "billing"."import_weeks" ORDER BY week
+
+-- @tenant_view hand
+-- @why row-security
+SELECT id, name FROM billing.tenant_view ORDER BY id, name
+
+-- @balances_view_over_function hand
+-- @why own-function
+SELECT id, balance FROM billing.balances_slow ORDER BY id LIMIT 3
+
+-- @audit_view_over_setting hand
+-- @why setting
+SELECT count(*) FROM billing.audit_mine
+
+-- @timetz_at_time_zone hand
+-- @why clock
+SELECT id, booked_at AT TIME ZONE 'Europe/Berlin' FROM billing.punches ORDER BY id
+
+-- @timetz_cast_at_time_zone hand
+-- @why clock
+SELECT id, timezone('Europe/Berlin', created::timetz) FROM billing.customers ORDER BY id LIMIT 2
+
+-- @time_with_zone_cast hand
+-- @why clock
+SELECT id, CAST(created::time AS time with time zone) FROM billing.customers ORDER BY id LIMIT 2
+
+-- @json_path_time_with_zone hand
+-- @why clock
+SELECT id FROM billing.imports WHERE jsonb_path_exists_tz('["10:00:00"]', '$[*] ? (@.datetime() < "10:30:00+02".datetime())') ORDER BY id
+
+-- @domain_function_over_text hand
+-- @why cast-from-text
+SELECT id, billing.day(raw_date) FROM billing.imports WHERE id = 1
+
+-- @range_function_over_text hand
+-- @why cast-from-text
+SELECT id, daterange('[' || raw_date || ',)') AS r FROM billing.imports WHERE id = 1
+
+-- @array_function_over_text hand
+-- @why cast-from-text
+SELECT id, _date('{' || raw_date || '}') AS r FROM billing.imports WHERE id = 1
+
+-- @date_function_in_from hand
+-- @why cast-from-text
+SELECT i.id, d FROM billing.imports i, date(i.raw_date) AS d WHERE i.id = 1
+
+-- @date_function_over_json hand
+-- @why cast-from-text
+SELECT id FROM billing.imports WHERE date(raw->>'booked') > DATE '2024-01-01' AND id = 1
+
+-- @enum_range_function_over_argument hand
+-- @why date-word
+-- @args ["today"]
+SELECT id FROM billing.imports WHERE "date"($1::text) > DATE '2024-01-01' AND id = 1
+
+-- @plpgsql_in_an_order_by hand
+-- @why own-function
+SELECT name FROM billing.customers ORDER BY billing.balance_of(id), name LIMIT 2
+
+-- @array_of_texts_to_dates hand
+-- @why date-word
+-- @args [{"texts":["today"]}]
+SELECT count(*) FROM billing.invoices WHERE due_date = ANY($1::text[]::date[])
+
+-- @range_of_texts hand
+-- @why cast-from-text
+SELECT i.id, daterange(i.raw_date::date, NULL) @> DATE '2030-01-01' FROM billing.imports i ORDER BY id
+
+-- @row_cast hand
+-- @why cast-from-text
+SELECT ROW('EUR', 'USD', 1, raw_date)::billing.exchange_rates FROM billing.imports WHERE id = 1
+
+-- @json_value_named_as_a_time hand
+-- @why cast-from-text
+SELECT kv.value::date FROM billing.readings r, jsonb_each_text(r.doc) kv ORDER BY 1
+
+-- @json_element_named_as_a_time hand
+-- @why cast-from-text
+SELECT e.value::date FROM billing.readings r, jsonb_array_elements_text(jsonb_build_array(r.doc->'a')) e WHERE r.id = 1
+
+-- @json_value_unqualified hand
+-- @why cast-from-text
+SELECT value::date FROM billing.imports, jsonb_each_text(raw) WHERE key = 'booked' AND id = 1
+
+-- @view_column_named_as_a_time hand
+-- @why cast-from-text
+SELECT created::date FROM billing.import_texts WHERE id = 1
+
+-- @view_column_beside_a_time hand
+-- @why cast-from-text
+SELECT t.created::date FROM billing.import_texts t JOIN billing.plans p ON p.created > '2020-01-01' WHERE t.id = 1 ORDER BY 1

@@ -48,6 +48,9 @@ CREATE TABLE daily_views_0 PARTITION OF daily_views FOR VALUES WITH (MODULUS 2, 
 CREATE TABLE daily_views_1 PARTITION OF daily_views FOR VALUES WITH (MODULUS 2, REMAINDER 1);
 CREATE TABLE drafts (id int PRIMARY KEY, member_id int REFERENCES members, title text, publish_on text, "body" text, "position" int);
 
+CREATE TABLE notes (id int PRIMARY KEY, member_id int, note text, written date);
+CREATE TABLE notes_2023 (CHECK (written < '2024-01-01')) INHERITS (notes);
+INSERT INTO notes VALUES (1, 1, 'parent', '2024-01-05'); INSERT INTO notes_2023 VALUES (2, 1, 'child', '2023-05-05');
 INSERT INTO members (username, email, bio, reputation, is_moderator, preferences, interests, suspended_until, last_seen_at, joined_at)
 	SELECT 'member' || i, 'Member' || i || '@Forum.example', CASE WHEN i % 3 > 0 THEN 'Bio of ' || i END, i * 37 % 500, i <= 2,
 		jsonb_build_object('lang', CASE WHEN i % 2 = 0 THEN 'en' ELSE 'de' END, 'digest', jsonb_build_object('weekly', i % 2 = 0)), ARRAY['go', 'sql', 'i' || i % 4],

@@ -154,6 +154,7 @@ SELECT p.id, x.n, x.e->>'at' AS at FROM posts p, LATERAL jsonb_array_elements(p.
 SELECT post_id, sum(value) AS score, count(*) FILTER (WHERE value > 0) AS up, count(*) FILTER (WHERE value < 0) AS down FROM votes WHERE post_id = ANY($1) GROUP BY post_id ORDER BY post_id
 
 -- @post_votes_of_member sqlc
+-- @may a Valuer's value is no part of a key yet
 -- @args [3,{"valuer":"{1,2,3}"}]
 -- name: VotesOf :many
 SELECT post_id, value FROM votes WHERE member_id = $1 AND post_id = ANY($2::bigint[]) ORDER BY post_id
@@ -303,6 +304,7 @@ SELECT page, count(*) FROM presence WHERE at > $1 GROUP BY page ORDER BY page
 SELECT day, views, sum(views) OVER (ORDER BY day) AS total FROM daily_views WHERE thread_id = $1 ORDER BY day
 
 -- @daily_views_fill hand
+-- @may the alias of a function's column may stand for text
 SELECT g.day::date, coalesce(sum(v.views), 0)::bigint AS views FROM generate_series('2024-02-01'::date, '2024-02-12'::date, '1 day'::interval) g(day) LEFT JOIN daily_views v ON v.day = g.day::date GROUP BY 1 ORDER BY 1
 
 -- @daily_views_subset hand
@@ -368,3 +370,12 @@ SELECT id, word_similarity($1, title) AS s, title <-> $1 AS distance FROM thread
 -- @may the operator reads pg_trgm.similarity_threshold
 -- @args ["how to index"]
 SELECT id, title FROM threads WHERE title % $1 ORDER BY id
+
+-- @notes_inherited hand
+SELECT id, note, written FROM notes WHERE member_id = 1 ORDER BY id
+
+-- @notes_only hand
+SELECT count(*) FROM ONLY notes
+
+-- @notes_child hand
+SELECT id, note FROM notes_2023 ORDER BY id

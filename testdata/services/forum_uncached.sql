@@ -239,3 +239,42 @@ CREATE TABLE IF NOT EXISTS member_copy AS SELECT id, username FROM members
 -- @why write
 -- @exec
 REFRESH MATERIALIZED VIEW member_ranks
+
+-- @drafts_record_cast hand
+-- @why cast-from-text
+SELECT ('(1,1,' || publish_on || ')')::member_badges FROM drafts ORDER BY id
+
+-- @drafts_populate_recordset hand
+-- @why cast-from-text
+SELECT b.awarded_on FROM drafts d, jsonb_populate_recordset(NULL::member_badges, jsonb_build_array(jsonb_build_object('awarded_on', d.publish_on))) b ORDER BY 1
+
+-- @drafts_column_list hand
+-- @why cast-from-text
+SELECT d.created_at::timestamptz FROM drafts AS d(id, member_id, title, created_at) WHERE d.id = 1
+
+-- @drafts_join_alias hand
+-- @why cast-from-text
+SELECT q.joined_at::date FROM (SELECT publish_on FROM drafts WHERE id = 1) AS q(joined_at), members m WHERE m.id = 1
+
+-- @drafts_union_column hand
+-- @why cast-from-text
+SELECT created_at::date FROM (SELECT created_at::text FROM threads WHERE id = 1 UNION ALL SELECT publish_on FROM drafts WHERE id = 1) u ORDER BY 1
+
+-- @profile_populate_record hand
+-- @needs hstore
+-- @why cast-from-text
+SELECT (populate_record(NULL::member_badges, fields || 'awarded_on=>2024-01-01')).awarded_on FROM profiles ORDER BY member_id LIMIT 2
+
+-- @implicit_union_type hand
+-- @why date-word
+-- @args ["today"]
+SELECT awarded_on FROM member_badges WHERE member_id = 1 UNION SELECT $1
+
+-- @implicit_case_type hand
+-- @why date-word
+-- @args ["yesterday"]
+SELECT CASE WHEN member_id > 5 THEN awarded_on ELSE $1 END FROM member_badges ORDER BY member_id
+
+-- @values_of_dates hand
+-- @why date-word
+SELECT v.d FROM members m JOIN (VALUES (1, 'today'::date), (2, '2024-01-01')) v(id, d) USING (id) ORDER BY 1

@@ -216,4 +216,5 @@ CREATE VIEW my_orders AS SELECT * FROM orders WHERE number = current_user;
 CREATE FUNCTION order_count(bigint) RETURNS bigint LANGUAGE sql STABLE AS 'SELECT count(*) FROM orders WHERE user_id = $1';
 CREATE FUNCTION discounted(p numeric) RETURNS numeric LANGUAGE plpgsql IMMUTABLE AS 'BEGIN RETURN p * 0.9; END';
 CREATE FUNCTION next_order_number() RETURNS text LANGUAGE plpgsql AS $$ BEGIN RETURN 'O-' || nextval('order_number_seq'); END $$;
+CREATE FUNCTION shelf_label(products) RETURNS text LANGUAGE plpgsql STABLE AS $$ BEGIN RETURN $1.name || ' (' || (SELECT count(*) FROM reviews WHERE product_id = $1.id) || ')'; END $$;
 ANALYZE;

@@ -13,6 +13,7 @@ FROM users
 WHERE lower(email) = lower($1) AND deleted_at IS NULL
 
 -- @user_by_uuid sqlc
+-- @may a Valuer's value is no part of a key yet
 -- @args [{"uuid":"0a791842f52a0acfbb3a783378c066b8"}]
 -- name: GetUserByUUID :one
 SELECT id, name FROM users WHERE uuid = $1
@@ -22,6 +23,7 @@ SELECT id, name FROM users WHERE uuid = $1
 SELECT id, uuid::text, name FROM users WHERE uuid = $1::uuid
 
 -- @users_by_ids sqlc
+-- @may a Valuer's value is no part of a key yet
 -- @args [{"valuer":"{1,2,3,99}"}]
 -- name: ListUsersByIDs :many
 SELECT id, email, name FROM users WHERE id = ANY($1::bigint[]) ORDER BY id
@@ -78,6 +80,7 @@ SELECT id, settings #>> '{mail,news}' AS news FROM users WHERE settings #> '{mai
 SELECT id, role::text, role = 'admin'::user_role AS is_admin FROM users WHERE role >= 'staff' ORDER BY role DESC, id
 
 -- @users_by_role_any hand
+-- @may a Valuer's value is no part of a key yet
 -- @args [{"valuer":"{staff,admin}"}]
 SELECT id, role FROM users WHERE role = ANY($1::user_role[]) ORDER BY id
 
@@ -93,6 +96,7 @@ SELECT date_trunc('day', created_at) AS day, count(*) FROM users WHERE created_a
 SELECT to_char(created_at, 'YYYY-MM') AS month, count(*)::int AS n FROM users GROUP BY to_char(created_at, 'YYYY-MM') ORDER BY month
 
 -- @users_signup_date hand
+-- @may a cast to time beside AT TIME ZONE, which goes by today for a time of day
 SELECT id, created_at::date AS day, created_at::time AS clock, (created_at AT TIME ZONE 'UTC')::date AS utc_day FROM users ORDER BY id LIMIT 6
 
 -- @users_signup_zone hand
@@ -417,12 +421,13 @@ FROM orders WHERE user_id = $1 AND placed_at < $2
 ORDER BY placed_at DESC LIMIT $3
 
 -- @order_lag hand
-SELECT id, user_id, placed_at - lag(placed_at) OVER (PARTITION BY user_id ORDER BY placed_at) AS since_last, lead(total, 1, 0) OVER (PARTITION BY user_id ORDER BY placed_at) AS next_total FROM orders ORDER BY id
+SELECT id, user_id, placed_at - lag(placed_at) OVER (PARTITION BY user_id ORDER BY placed_at) AS since_last, lead(total, 1, 0.0) OVER (PARTITION BY user_id ORDER BY placed_at) AS next_total FROM orders ORDER BY id
 
 -- @order_running_total hand
 SELECT id, sum(total) OVER (ORDER BY placed_at RANGE BETWEEN interval '7 days' PRECEDING AND CURRENT ROW) AS week_total FROM orders ORDER BY id
 
 -- @order_revenue_by_day hand
+-- @may the alias of a function's column may stand for text
 -- @args [{"time":"2024-01-01T00:00:00Z"},{"time":"2024-01-14T00:00:00Z"}]
 SELECT d.day::date, coalesce(sum(o.total), 0) AS revenue
 FROM generate_series($1::timestamptz, $2::timestamptz, interval '1 day') AS d(day)
@@ -518,3 +523,14 @@ TABLE brands ORDER BY id
 -- @tsvector_column hand
 -- @args [2]
 SELECT id, search, tsvector_to_array(search), length(search), strip(search) FROM products WHERE id = $1
+
+-- @order_bounds_at_infinity hand
+SELECT count(*) FROM orders WHERE placed_at > 'epoch' AND placed_at < 'infinity'::timestamptz AND paid_at IS DISTINCT FROM '-infinity'
+
+-- @product_prose_with_a_date_word hand
+-- @may the type of what a pattern is compared with is not in the text
+-- @args ["what is new today"]
+SELECT id FROM products WHERE description ILIKE '%sold out today%' OR description = $1 OR name LIKE 'Now%'
+
+-- @order_column_of_a_subquery_cast hand
+SELECT x.placed_at::date AS day, count(*) FROM (SELECT id, placed_at FROM orders WHERE status = 'paid') x GROUP BY 1 ORDER BY 1

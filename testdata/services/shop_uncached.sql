@@ -247,3 +247,92 @@ SELECT 1
 -- @before CREATE TEMP TABLE picked AS SELECT id FROM products WHERE id < 4
 -- @after DROP TABLE picked
 SELECT p.id, p.name FROM products p JOIN picked USING (id) ORDER BY p.id
+
+-- @shelf_label_attribute hand
+-- @why own-function
+SELECT p.id, p.shelf_label FROM products p WHERE p.id = 3
+
+-- @shelf_label_parenthesised hand
+-- @why own-function
+SELECT (products).shelf_label FROM products WHERE id = 3
+
+-- @shelf_label_call hand
+-- @why own-function
+SELECT id, shelf_label(p) FROM products AS p WHERE id = 3
+
+-- @date_function_over_text hand
+-- @why cast-from-text
+SELECT id, date(release_note) FROM products WHERE id = 3
+
+-- @date_function_quoted hand
+-- @why cast-from-text
+SELECT id, pg_catalog."timestamptz"(release_note) FROM products WHERE id = 3
+
+-- @subquery_column_renamed hand
+-- @why cast-from-text
+SELECT x.created_at::date FROM (SELECT release_note AS created_at FROM products WHERE id < 4) x ORDER BY 1
+
+-- @cte_column_renamed hand
+-- @why cast-from-text
+WITH x(created_at) AS (SELECT release_note FROM products WHERE id < 4) SELECT created_at::date FROM x ORDER BY 1
+
+-- @table_alias_renames_columns hand
+-- @why cast-from-text
+SELECT u.created_at::timestamptz FROM coupons AS c JOIN (SELECT id, release_note FROM products WHERE id = 2) AS u(id, created_at) ON true ORDER BY c.code
+
+-- @function_alias_renames_column hand
+-- @why cast-from-text
+SELECT p.id, t.placed_at::date FROM products p, unnest(ARRAY[p.release_note]) AS t(placed_at) WHERE p.id < 3 ORDER BY p.id
+
+-- @function_alias_renames_itself hand
+-- @why cast-from-text
+SELECT p.id, paid_at::date FROM products p, unnest(ARRAY[p.release_note]) AS paid_at WHERE p.id < 3 ORDER BY p.id
+
+-- @record_column_named_as_a_time hand
+-- @why cast-from-text
+SELECT p.id, x.created_at::date FROM products p, jsonb_to_record(jsonb_build_object('created_at', p.release_note)) AS x(created_at text) WHERE p.id < 3 ORDER BY p.id
+
+-- @expression_cast hand
+-- @why cast-from-text
+SELECT coalesce(release_note, '2024-01-01')::date AS d, min(substring(release_note, 1, 10))::timestamp AS t FROM products GROUP BY 1 ORDER BY 1
+
+-- @scalar_subquery_cast hand
+-- @why cast-from-text
+SELECT id, (SELECT max(release_note) FROM products)::date FROM orders WHERE id = 1
+
+-- @json_each_value_named_as_a_time hand
+-- @why cast-from-text
+SELECT o.id, kv.placed_at::date FROM orders o, jsonb_each_text(jsonb_build_object('d', '2024-01-01')) AS kv(k, placed_at) WHERE o.id = 2
+
+-- @json_build_cast hand
+-- @why cast-from-text
+SELECT id, (jsonb_build_object('at', release_note)->>'at')::timestamptz FROM products WHERE id = 5
+
+-- @text_argument_chain hand
+-- @why date-word
+-- @args ["today"]
+SELECT count(*) FROM orders WHERE placed_at < $1::text::timestamptz
+
+-- @text_argument_in_function hand
+-- @why date-word
+-- @args ["today"]
+SELECT count(*) FROM orders WHERE placed_at < lower($1)::date
+
+-- @argument_of_date_trunc hand
+-- @why date-word
+-- @args ["now"]
+SELECT count(*) FROM orders WHERE placed_at < date_trunc('day', $1::timestamptz)
+
+-- @argument_of_coalesce hand
+-- @why date-word
+-- @args ["today"]
+SELECT count(*) FROM orders WHERE coalesce(paid_at, $1) < '2030-01-01'
+
+-- @argument_of_daterange hand
+-- @why date-word
+-- @args ["2024-01-01","today"]
+SELECT count(*) FROM product_prices WHERE valid && daterange($1, $2)
+
+-- @date_word_in_an_array hand
+-- @why date-word
+SELECT count(*) FROM orders WHERE placed_at::date = ANY ('{today,2024-01-05}')
