@@ -236,3 +236,19 @@ func TestPGPromiseCallerGivesUp(t *testing.T) {
 	}
 	e.warm("SELECT name FROM t WHERE lower(name) = 'n1'")
 }
+
+// TestPGPromiseShortCatalogTTL: facts that are believed for a few milliseconds are
+// asked for again and again, but a server that answers is one that can be asked.
+//
+// It would catch an answer that is too old for use as it arrives.
+func TestPGPromiseShortCatalogTTL(t *testing.T) {
+	for _, ttl := range []string{"1ms", "5ms", "20ms"} {
+		e := newPG(t, promiseCatalog, "cache_catalog_ttl="+ttl)
+		for range 50 {
+			e.same("with facts believed for "+ttl, "SELECT id FROM t WHERE id = 1")
+		}
+		if s := e.cache.Stats(); s.Bypasses["no-catalog"] != 0 || s.Loads == 0 {
+			t.Errorf("%s: %d loads, %d hits, bypasses %v, of a server that answers", ttl, s.Loads, s.Hits, s.Bypasses)
+		}
+	}
+}

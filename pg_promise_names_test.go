@@ -118,6 +118,28 @@ func (e *pgEnv) promiseTemp(t *testing.T) {
 		}
 	}
 	e.promiseReachesFrom(conn, text)
+	// A temporary child adds its rows to its parent's, for its own session.
+	heir := e.session(e.db)
+	const parent = "SELECT sum(n) FROM t"
+	e.warm(parent)
+	e.must(heir, "CREATE TEMP TABLE child () INHERITS (public.t)")
+	e.must(heir, "INSERT INTO child VALUES (9, 1000, 'x')")
+	for range 2 {
+		if got := e.one(heir, parent); !strings.Contains(got, "1003") {
+			t.Errorf("the session of a temporary child sees %s", got)
+		}
+		if got := e.one(e.db, parent); strings.Contains(got, "1003") {
+			t.Errorf("another session sees a temporary child's rows: %s", got)
+		}
+	}
+	e.promiseReachesFrom(heir, parent)
+	e.promiseReachesFrom(heir, parent+" /* cachedpgx: ttl=20s */")
+	plain := e.session(e.plain)
+	e.must(plain, "CREATE TEMP TABLE child () INHERITS (public.t)")
+	e.must(plain, "INSERT INTO child VALUES (9, 5000, 'x')")
+	if got := e.one(e.db, parent); strings.Contains(got, "5003") {
+		t.Errorf("rows of another's temporary child: %s", got)
+	}
 	e.must(conn, "CREATE FUNCTION pg_temp.f(int) RETURNS int IMMUTABLE LANGUAGE sql AS 'SELECT $1'")
 	e.promiseReachesFrom(conn, "SELECT pg_temp.f(id) FROM public.plain")
 }
