@@ -57,7 +57,9 @@ func (b *factBook) of(s *scope, generation uint64) *catalog.Facts {
 func (b *factBook) apart(s *scope) *catalog.Facts {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return catalog.NewFacts(b.cfg, b.mu.builtIns[s.system])
+	cfg := b.cfg
+	cfg.Temporary = true
+	return catalog.NewFacts(cfg, b.mu.builtIns[s.system])
 }
 
 // learn keeps what a server brought along.

@@ -97,7 +97,11 @@ func (f *Facts) askOnce(ctx context.Context, pc *pgconn.PgConn, st *sqlscan.Stat
 
 	var seen []string
 	for _, r := range answers[path] {
-		seen = append(seen, string(r[0]))
+		// A clean session has no temporary objects; that it once had some is of
+		// no matter.
+		if schema := string(r[0]); f.cfg.Temporary || !strings.HasPrefix(schema, "pg_temp_") {
+			seen = append(seen, schema)
+		}
 	}
 	if !slices.Equal(seen, n.path) {
 		f.mu.Lock()

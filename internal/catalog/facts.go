@@ -37,6 +37,7 @@ type Facts struct {
 // Config is what the user says.
 type Config struct {
 	Pure        Pure
+	Temporary   bool // the session's own temporary objects count: it is not clean
 	Partitioned bool // rows are shared only among those whom row security treats alike
 }
 
@@ -254,7 +255,7 @@ func (f *Facts) ask(ctx context.Context, pc *pgconn.PgConn, st *sqlscan.Statemen
 
 // Judge asks the server about one statement, and keeps nothing.
 func Judge(ctx context.Context, pc *pgconn.PgConn, st *sqlscan.Statement, params []uint32) (Verdict, error) {
-	f := NewFacts(Config{}, nil)
+	f := NewFacts(Config{Temporary: true}, nil)
 	now := func() time.Duration { return 0 }
 	v, _, ok := f.Judge(st, params, 0, time.Hour)
 	if ok {

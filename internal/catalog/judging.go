@@ -219,13 +219,35 @@ func (j *judging) builtInCandidates(c sqlscan.Call) (found bool) {
 	return true
 }
 
-// readsTimeOfDay says whether a time of day may come up, which AT TIME ZONE
+// readsTimeOfDay says whether AT TIME ZONE may be given a time of day, which it
 // takes by today's daylight saving rule.
 func (j *judging) readsTimeOfDay() bool {
-	return j.timed || slices.ContainsFunc(j.st.Types, func(n sqlscan.Name) bool { return n.Name == "time" || n.Name == "timetz" }) ||
-		slices.ContainsFunc(j.st.Functions, func(c sqlscan.Call) bool {
+	if !j.timed && !slices.ContainsFunc(j.st.Types, func(n sqlscan.Name) bool { return n.Name == "time" || n.Name == "timetz" }) &&
+		!slices.ContainsFunc(j.st.Functions, func(c sqlscan.Call) bool {
 			return c.Name.Name == "make_time" || c.Name.Name == "time" || c.Name.Name == "timetz"
-		})
+		}) {
+		return false // there is none
+	}
+	for _, z := range j.st.Zoned {
+		switch name := z.Of.Name; z.Over {
+		case sqlscan.OperandLiteral, sqlscan.OperandParam: // taken for a timestamptz
+		case sqlscan.OperandColumn:
+			if !j.timeColumn(name) || slices.ContainsFunc(j.columns(name), j.timeOfDay) {
+				return true
+			}
+		case sqlscan.OperandCall:
+			if !timeResults[name] || name == "make_time" || len(j.functions[name])+len(j.typeNames[name]) > 0 {
+				return true
+			}
+		case sqlscan.OperandCast:
+			if name != "timestamp" && name != "timestamptz" && name != "date" || len(j.typeNames[name]) > 0 {
+				return true
+			}
+		default:
+			return true
+		}
+	}
+	return len(j.st.Zoned) == 0
 }
 
 // castByName says whether f(x) may be a cast to a type f: so it is read where

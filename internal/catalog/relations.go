@@ -274,7 +274,13 @@ func (j *judging) object(f *found, o object) {
 			j.barDoubt(ReasonUserFunction, fmt.Sprint(o.oid))
 			return
 		}
-		j.use(fn, -1, ReasonUserFunction)
+		args := -1
+		if slices.ContainsFunc(j.st.Functions, func(c sqlscan.Call) bool {
+			return c.Name == sqlscan.Name{Schema: fn.schema, Name: fn.name}
+		}) {
+			args = fn.most // with how many it is called was looked at by name
+		}
+		j.use(fn, args, ReasonUserFunction)
 	case pgType:
 		if _, row := f.rowTypes[o.oid]; row {
 			return // its relation is there, too

@@ -191,16 +191,27 @@ var timezone = value{is: OperandCall, of: Name{"pg_catalog", "timezone"}}
 
 // cast notes a conversion, and gives what it is to a cast over it.
 func (s *scanner) cast(to Name, v value) value {
+	if c := s.conversion(to, v); s.failed == failedNot {
+		s.casts.add(c)
+	}
+	return value{is: OperandCast, of: to}
+}
+
+// zone notes what a time zone is applied to.
+func (s *scanner) zone(v value) {
+	if c := s.conversion(timezone.of, v); s.failed == failedNot {
+		s.zoned.add(c)
+	}
+}
+
+func (s *scanner) conversion(to Name, v value) Cast {
 	if v.is == OperandColumn {
 		v.of.Name = s.name(int(v.at))
 		if v.at > 0 && s.toks[v.at-1].kind == kindDot {
 			v.of.Schema = s.name(int(v.at) - 2)
 		}
 	}
-	if s.failed == failedNot {
-		s.casts.add(Cast{to, v.is, v.of})
-	}
-	return value{is: OperandCast, of: to}
+	return Cast{to, v.is, v.of}
 }
 
 // castBehind reads :: and the type, behind an operand.

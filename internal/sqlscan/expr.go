@@ -186,6 +186,18 @@ func (s *scanner) keywordSuffix(kw keyword, e *reading) wordSuffix {
 	return w
 }
 
+// zoned is what a time zone behind is applied to. A sign before it binds
+// tighter, so with any operator it is not certain.
+func (e *reading) zoned() value {
+	switch {
+	case e.operators:
+		return value{}
+	case e.zones:
+		return timezone
+	}
+	return e.last
+}
+
 // atZone reads AT TIME ZONE and AT LOCAL.
 func (s *scanner) atZone(e *reading) wordSuffix {
 	switch s.after(1).kw {
@@ -194,12 +206,14 @@ func (s *scanner) atZone(e *reading) wordSuffix {
 		s.expect(kwZone)
 		s.feature(FeatureAtTimeZone)
 		s.functions.add(Call{timezone.of, 2})
+		s.zone(e.zoned())
 		e.zones = true
 		return suffixOperand
 	case kwLocal:
 		s.pos += 2
 		s.feature(FeatureAtTimeZone)
 		s.functions.add(Call{timezone.of, 1})
+		s.zone(e.zoned())
 		e.last = timezone
 		return suffixDone
 	}

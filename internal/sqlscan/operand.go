@@ -338,6 +338,12 @@ func (s *scanner) call(n Name) {
 		args = -1
 	}
 	s.functions.add(Call{n, args})
+	if n.Name == timezone.of.Name {
+		if spread || args != 2 {
+			arg = value{}
+		}
+		s.zone(arg)
+	}
 	if args == 1 && dateTypes[n.Name] && (n.Schema == "" || n.Schema == "pg_catalog") {
 		s.cast(n, arg)
 	}

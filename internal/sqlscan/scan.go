@@ -55,7 +55,7 @@ type scanner struct {
 
 	relations, targets, types      set[Name]
 	functions                      set[Call]
-	casts                          set[Cast]
+	casts, zoned                   set[Cast]
 	attributes, operators, aliases set[string]
 	reasons                        set[Reason]
 
@@ -97,6 +97,7 @@ func (s *scanner) release() {
 	s.types.reset()
 	s.functions.reset()
 	s.casts.reset()
+	s.zoned.reset()
 	s.aliases.reset()
 	s.entries.reset()
 	s.attributes.reset()
@@ -309,7 +310,7 @@ func (s *scanner) finish() {
 	st.Relations, st.Targets, st.Types = s.relations.copy(), s.targets.copy(), s.types.copy()
 	st.Functions, st.Casts, st.Aliases = s.functions.copy(), s.casts.copy(), s.aliases.copy()
 	st.Attributes, st.Operators = s.attributes.copy(), s.operators.copy()
-	st.NumericModulo = !s.modulo
+	st.NumericModulo, st.Zoned = !s.modulo, s.zoned.copy()
 	st.Reasons = s.reasons.copy()
 }
 

@@ -134,6 +134,8 @@ type Statement struct {
 	Operators  []string // named, and implied by IN, BETWEEN, LIKE, ORDER BY, DISTINCT, USING, CASE x WHEN …
 	Types      []Name   // in casts and typed literals
 
+	Zoned []Cast // what AT TIME ZONE and calls of timezone are applied to; the type is that function
+
 	// NumericModulo: whatever is written before a %, there is a number behind
 	// it. (pg_trgm has a % for texts.)
 	NumericModulo bool
