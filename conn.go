@@ -405,6 +405,12 @@ func (c *Conn) IsValid() bool {
 		return false // a transaction that nobody can end any more
 	}
 	if c.state == sessionTouched {
+		if c.cache.cfg.Partition != nil && !c.cache.origin.hooked.Load() {
+			// A function may have set who the tenant is in a setting of its
+			// own (app.tenant), which the server does not list, and nothing
+			// would set it again before the next load.
+			return false
+		}
 		ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 		clean, err := c.pin.clean(ctx)
 		cancel()

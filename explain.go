@@ -70,7 +70,7 @@ type explaining struct {
 
 // because adds a reason, once.
 func (e *explaining) because(code, detail string, markable bool) {
-	r := Reason{Code: ReasonCode(code), Detail: detail, Markable: markable, Fix: fixOf(code, detail)}
+	r := Reason{Code: ReasonCode(code), Detail: detail, Markable: markable, Fix: fixOf(code, detail, markable)}
 	if !slices.Contains(e.out.Reasons, r) {
 		e.out.Reasons = append(e.out.Reasons, r)
 	}
@@ -141,8 +141,8 @@ func (e *explaining) verdict(v catalog.Verdict) {
 	if e.out.Policy.Mode = e.cache.modeFor(&t); Mode(e.cache.mode.Load()) == ModeOff {
 		e.out.Policy.Mode = ModeOff // nothing overrides that
 	}
-	if !(t.marked && v.WithMark) {
-		for _, r := range v.Reasons {
+	for _, r := range v.Reasons {
+		if !t.marked || !r.Markable {
 			e.because(catalog.CodeName(r.Code), r.Detail, r.Markable)
 		}
 	}

@@ -24,7 +24,7 @@ var fixes = map[string]string{
 	"session-effect":     "what changes the session goes to the server",
 
 	"syntax-not-cached":  "write it without %s",
-	"volatile-function":  "%s may differ with each call; pass its result as a parameter, or, if it only reads the clock or chance, mark the read with a TTL",
+	"volatile-function":  "%s is VOLATILE: it may have an effect, and differ with each call; pass its result as a parameter, or, if it is your own and does neither, list it in PureFunctions",
 	"stable-function":    "%s tells of the session or the server, or reads what isn't known here; pass its result as a parameter",
 	"user-function":      "%s is not known to be pure: declare it IMMUTABLE and write it in SQL over nothing, or list it in PureFunctions with what it reads",
 	"unknown-function":   "there is no function %s in the search_path that takes so many arguments: check its name and schema",
@@ -54,8 +54,16 @@ var fixes = map[string]string{
 	reasonRule:       "a Rule's Match panicked: mend it",
 }
 
+// markableFixes take their place where a mark waives the reason.
+var markableFixes = map[string]string{
+	"volatile-function": "%s reads the clock or chance: pass the time as a parameter, or mark the read with a TTL",
+}
+
 // fixOf says what to do about a reason.
-func fixOf(code, detail string) string {
+func fixOf(code, detail string, markable bool) string {
+	if fix, ok := markableFixes[code]; ok && markable {
+		return strings.ReplaceAll(fix, "%s", detail)
+	}
 	if detail == "" {
 		detail = "it"
 	}

@@ -25,8 +25,10 @@ func TestFixes(t *testing.T) {
 		codes[name] = true
 	}
 	for name := range codes {
-		if fix := fixOf(name, "x"); fix == "" || strings.Contains(fix, "%") {
-			t.Errorf("%s: %q", name, fix)
+		for _, markable := range []bool{false, true} {
+			if fix := fixOf(name, "x", markable); fix == "" || strings.Contains(fix, "%") {
+				t.Errorf("%s: %q", name, fix)
+			}
 		}
 	}
 	for name := range fixes {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/cachedpgx/cachedpgx"
 )
@@ -273,6 +274,56 @@ func TestPGTriggerChangesTextSearch(t *testing.T) {
 		e.must(e.db, "INSERT INTO trg VALUES (1)")
 		if got := e.one(e.db, text); got != want {
 			t.Fatalf("%v, want %v", got, want)
+		}
+	}
+}
+
+// A function may leave a tenant behind in a setting that the server doesn't
+// list; another tenant's load must not meet it. Kinds 1 and 2.
+func TestPGTenantLeftBehind(t *testing.T) {
+	e := newPG(t, `CREATE TABLE note (id int, owner text); INSERT INTO note VALUES (1, 'a'), (2, 'b');
+		ALTER TABLE note ENABLE ROW LEVEL SECURITY; ALTER TABLE note FORCE ROW LEVEL SECURITY;
+		CREATE POLICY p ON note USING (owner = current_setting('app.tenant', true));
+		CREATE FUNCTION login(t text) RETURNS text LANGUAGE plpgsql AS 'BEGIN RETURN set_config(''app.tenant'', t, false); END'`)
+	role := "tenants_" + strings.ToLower(strings.ReplaceAll(t.Name(), "/", "_"))
+	e.must(e.plain, "DROP ROLE IF EXISTS "+role)
+	e.must(e.plain, "CREATE ROLE "+role)
+	e.must(e.plain, "GRANT ALL ON note TO "+role)
+	t.Cleanup(func() {
+		_, _ = e.plain.Exec("DROP OWNED BY " + role)
+		_, _ = e.plain.Exec("DROP ROLE IF EXISTS " + role)
+	})
+	config, err := pgx.ParseConfig(e.dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.RuntimeParams["role"] = role
+	type tenant struct{}
+	db, err := cachedpgx.OpenDB(stdlib.GetConnector(*config), cachedpgx.Config{Partition: func(ctx context.Context) string {
+		name, _ := ctx.Value(tenant{}).(string)
+		return name
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	as := func(name string) context.Context { return context.WithValue(e.ctx, tenant{}, name) }
+	const text = "SELECT id FROM note ORDER BY id"
+	for range 3 {
+		conn, err := db.Conn(as("a"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var s string
+		if err := conn.QueryRowContext(as("a"), "SELECT login('a')").Scan(&s); err != nil {
+			t.Fatal(err)
+		}
+		conn.Close()
+		for range 2 {
+			var id int
+			if err := db.QueryRowContext(as("b"), text).Scan(&id); !errors.Is(err, sql.ErrNoRows) {
+				t.Fatalf("tenant b reads %d, %v, which a's session left behind", id, err)
+			}
 		}
 	}
 }

@@ -62,13 +62,15 @@ func checkRules(rules []Rule) error {
 	return errors.Join(errs...)
 }
 
+const notInNames = " \t\n\"();,"
+
 // tableName says whether s may be a relation, with or without its schema.
 func tableName(s string) bool {
 	schema, name, qualified := strings.Cut(s, ".")
 	if !qualified {
-		return s != "" && !strings.ContainsAny(s, " \t\n\"")
+		return s != "" && !strings.ContainsAny(s, notInNames)
 	}
-	return schema != "" && name != "" && !strings.ContainsAny(s, " \t\n\"") && !strings.Contains(name, ".")
+	return schema != "" && name != "" && !strings.ContainsAny(s, notInNames) && !strings.Contains(name, ".")
 }
 
 // termsOf finds the rule for a read, and with its hint the policy. It reports
@@ -144,10 +146,12 @@ func parsePure(list []string) (catalog.Pure, error) {
 			continue
 		}
 		pure[name] = append([]string{}, pure[name]...)
-		for _, r := range strings.Split(strings.TrimSuffix(strings.TrimSpace(reads), ")"), ";") {
-			if r = strings.TrimSpace(r); r == "" {
-				continue
-			}
+		reads = strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(reads), ")"))
+		if reads == "" {
+			continue
+		}
+		for _, r := range strings.Split(reads, ";") {
+			r = strings.TrimSpace(r)
 			if !tableName(r) {
 				errs = append(errs, fmt.Errorf("cachedpgx: Config.PureFunctions: %q reads %q, which is no name: it may be \"price\" or \"shop.price\"", s, r))
 				continue

@@ -88,7 +88,7 @@ func TestPolicyOver(t *testing.T) {
 func TestRuleAndPureErrors(t *testing.T) {
 	err := Config{
 		Rules:         []Rule{{}, {Tables: []string{""}}, {Tables: []string{"a.b.c"}, Policy: Policy{Jitter: 2, TTL: -3}}, {Tables: []string{"fine", "also.fine"}}},
-		PureFunctions: []string{"f", "shop.f(", "shop.f(a b)", "shop.g(shop.price; rate)", "shop.h()"},
+		PureFunctions: []string{"f", "shop.f(", "shop.f(a b)", "shop.g(shop.price; rate)", "shop.h()", "shop.j)", "shop.k(;)", "shop.l(a;;b)"},
 	}.check()
 	if err == nil {
 		t.Fatal("no error")
@@ -97,6 +97,7 @@ func TestRuleAndPureErrors(t *testing.T) {
 		"Config.Rules[0] matches nothing", `Config.Rules[1].Tables: "" is no name`, `Config.Rules[2].Tables: "a.b.c" is no name`,
 		"Config.Rules[2].Policy.Jitter: 2 is out of range", "Config.Rules[2].Policy.TTL: -3ns is out of range",
 		`Config.PureFunctions: "f" is not understood`, `"shop.f(" is not understood`, `"shop.f(a b)" reads "a b", which is no name`,
+		`"shop.j)" is not understood`, `"shop.k(;)" reads "", which is no name`, `"shop.l(a;;b)" reads "", which is no name`,
 	} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is missing in:\n%v", want, err)

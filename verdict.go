@@ -158,12 +158,12 @@ func (c *Cache) askFor(ctx context.Context, st *statement, s *scope) (*judgement
 func (c *Cache) judgeByName(st *statement, s *scope) *judgement {
 	generation := c.statements.generation.Load()
 	facts := c.facts.of(s, generation)
-	return c.conclude(st, s, generation, facts)
+	return c.conclude(st, s, generation, facts, c.cfg.CatalogTTL)
 }
 
 // conclude makes a judgement of facts.
-func (c *Cache) conclude(st *statement, s *scope, generation uint64, facts *catalog.Facts) *judgement {
-	v, at, ok := facts.Judge(st.scan, nil, time.Duration(c.now()), c.cfg.CatalogTTL)
+func (c *Cache) conclude(st *statement, s *scope, generation uint64, facts *catalog.Facts, maxAge time.Duration) *judgement {
+	v, at, ok := facts.Judge(st.scan, nil, time.Duration(c.now()), maxAge)
 	if !ok {
 		return nil
 	}
@@ -197,7 +197,8 @@ func (c *Cache) judgeOn(ctx context.Context, p *pin, st *statement, ask askFacts
 		return nil, err
 	}
 	c.facts.learn(s, facts)
-	if j := c.conclude(st, s, generation, facts); j != nil {
+	// An answer that has just come is used, however short CatalogTTL is.
+	if j := c.conclude(st, s, generation, facts, max(c.cfg.CatalogTTL, askDeadline)); j != nil {
 		return j, nil
 	}
 	return nil, errNotIdentified

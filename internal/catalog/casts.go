@@ -83,7 +83,7 @@ func (j *judging) noText(c sqlscan.Cast) bool {
 		j.datesFromParams = true
 		return j.place == inText
 	case sqlscan.OperandCall:
-		return (c.Of.Schema == "" || c.Of.Schema == "pg_catalog") && timeResults[c.Of.Name] && len(j.functions[c.Of.Name]) == 0
+		return (c.Of.Schema == "" || c.Of.Schema == "pg_catalog") && timeResults[c.Of.Name] && len(j.functions[c.Of.Name]) == 0 && len(j.typeNames[c.Of.Name]) == 0
 	case sqlscan.OperandCast:
 		return (c.Of.Schema == "" || c.Of.Schema == "pg_catalog") && timeTypes[c.Of.Name] && len(j.typeNames[c.Of.Name]) == 0
 	case sqlscan.OperandColumn:
@@ -151,17 +151,22 @@ func (j *judging) comes(oid uint32) {
 	}
 }
 
-// columnType judges the type of a column that is read. input says whether
-// values of it may be read from text: by a parameter, or by a function.
-func (j *judging) columnType(oid uint32, column string, input bool) {
+// columnType judges the type of a column that is read. It reports whether
+// values of it are safe to show alone: a parameter, or a function, may have one
+// read from text. A literal beside a domain is of its base type; beside an array
+// or a row of domains it is not.
+func (j *judging) columnType(oid uint32, column string) (showOnly bool) {
 	j.comes(oid)
 	show, read, _ := j.typeState(oid)
 	switch {
-	case show != pure && (oid >= firstUserOID):
+	case oid < firstUserOID:
+		if show != pure {
+			j.bar(ReasonType, "column "+column)
+		}
+	case show != pure, read != pure && j.userTypes[oid].kind != 'd':
 		j.barDoubt(ReasonType, "column "+column)
-	case show != pure:
-		j.bar(ReasonType, "column "+column)
-	case read != pure && input:
-		j.barDoubt(ReasonType, "column "+column)
+	default:
+		return read != pure
 	}
+	return false
 }

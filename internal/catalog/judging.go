@@ -342,8 +342,8 @@ func (j *judging) judgeOperators() {
 		}
 	}
 	for _, c := range j.opclasses {
-		if len(j.st.Operators) == 0 {
-			break // nothing is compared
+		if len(j.st.Operators)+len(j.st.Functions)+len(j.st.Types) == 0 {
+			break // nothing is compared; functions do (max), and ranges' input
 		}
 		// Sorting and grouping go by the type's class, and a user's class for
 		// a type that has none becomes its own.

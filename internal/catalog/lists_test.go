@@ -78,7 +78,7 @@ func TestFunctionListsAgainstServer(t *testing.T) {
 		}
 	}
 	for name := range loud {
-		if v := volatility[name]; v == "v" || v == "" && !strings.HasPrefix(name, "multirange") {
+		if v := volatility[name]; v == "v" { // some are newer than the server
 			t.Errorf("loud %s is %q", name, v)
 		}
 	}

@@ -43,7 +43,7 @@ var (
 		"schema_to_xml", "schema_to_xmlschema", "schema_to_xml_and_xmlschema",
 		"database_to_xml", "database_to_xmlschema", "database_to_xml_and_xmlschema",
 		"domain_in", "domain_recv", "array_in", "array_recv", "record_in", "record_recv",
-		"range_in", "range_recv", "multirange_in", "multirange_recv")
+		"range_in", "range_recv", "multirange_in", "multirange_recv", "pg_input_is_valid", "pg_input_error_info")
 
 	// stables are STABLE, and differ from IMMUTABLE only by settings that are
 	// fixed for clean sessions (TimeZone, DateStyle, the default text search
@@ -68,6 +68,10 @@ var (
 		"json_to_record", "json_to_recordset", "jsonb_to_record", "jsonb_to_recordset", "json_to_tsvector", "jsonb_to_tsvector",
 		"make_timestamptz", "money", "numeric", "to_char", "to_date", "to_number", "to_timestamp", "xml", "xml_is_well_formed",
 		"to_tsvector", "to_tsquery", "plainto_tsquery", "phraseto_tsquery", "websearch_to_tsquery", "ts_headline", "ts_match_tq", "ts_match_tt")
+
+	// effectful are extensions' functions that say they are IMMUTABLE, and set
+	// how their session reads.
+	effectful = set("isn_weak", "accept_weak_input", "weak_input_status")
 
 	// plainAggregates make no JSON of what they are given, and so apply no
 	// cast to it that nobody wrote.

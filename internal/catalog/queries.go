@@ -46,8 +46,11 @@ const (
 	// The names of columns that functions give, if they are in FROM.
 	outputNamesSQL = `SELECT DISTINCT a.n FROM pg_catalog.pg_proc p, unnest(p.proargnames, p.proargmodes) a(n, m) WHERE a.m IN ('o', 'b', 't') AND a.n <> ''`
 
-	// What users made. A function of pg_catalog that is not initdb's counts.
-	functionsSQL = `SELECT p.oid, n.nspname, p.proname, concat(p.provolatile, p.prokind, coalesce(t.typtype, '-'), coalesce(e.deptype, '-')),
+	// What users made. A function of pg_catalog that is not initdb's counts. An
+	// extension's are those that only a superuser can have put there: who owns
+	// an extension may add functions of their own to it.
+	functionsSQL = `SELECT p.oid, n.nspname, p.proname, concat(p.provolatile, p.prokind, coalesce(t.typtype, '-'),
+         CASE WHEN e.deptype IS NOT NULL AND (l.lanname IN ('c', 'internal') OR p.proowner = 10 OR (SELECT r.rolsuper FROM pg_catalog.pg_roles r WHERE r.oid = p.proowner)) THEN 'e' ELSE '-' END),
        CASE WHEN p.provariadic <> 0 THEN p.pronargs - 1 ELSE p.pronargs - p.pronargdefaults END,
        CASE WHEN p.provariadic <> 0 THEN -1 ELSE p.pronargs END,
        l.lanname, p.proconfig IS NULL AND NOT p.prosecdef,

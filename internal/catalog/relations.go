@@ -167,13 +167,12 @@ func (f *found) judge(e env, oid uint32, partitioned bool, at time.Duration) *re
 		j.relation(r, partitioned)
 		for _, c := range r.columns {
 			columns[c.name] = append(columns[c.name], c.oid)
-			j.columnType(c.oid, r.Schema+"."+r.Name+"."+c.name, false)
+			if j.columnType(c.oid, r.Schema+"."+r.Name+"."+c.name) {
+				rel.input = true
+			}
 			j.timed = j.timed || e.timeOfDay(c.oid)
 			if c.virtual && !e.builtInsOnly() {
 				j.bar(ReasonRelationKind, r.Schema+"."+r.Name+"."+c.name+" is computed when it is read")
-			}
-			if _, read, _ := e.typeState(c.oid); read != pure && builtIn[c.oid] == (c.oid < firstUserOID) {
-				rel.input = true
 			}
 		}
 	}

@@ -58,6 +58,7 @@ func (e env) settleFunction(f *userFunction) purity {
 		for _, oid := range f.support {
 			ok = ok && e.supports(oid)
 		}
+	case f.extension && effectful[f.name]:
 	case f.extension, f.language == "internal":
 		// The server's own code under another name: what makes a user's range
 		// and multirange, for one.
@@ -66,7 +67,7 @@ func (e env) settleFunction(f *userFunction) purity {
 		ok = e.pureSQL(body(f.body), f.schema+"."+f.name)
 	}
 	f.state, f.defaulted = impure, impure
-	if ok && (f.language == "internal" && f.kind != 'a' || e.typesSafe(f)) {
+	if ok && e.typesSafe(f) {
 		f.state, f.defaulted = pure, pure
 		if f.defaults != "" && !e.pureSQL("SELECT "+f.defaults, f.schema+"."+f.name) {
 			f.defaulted = impure
@@ -80,7 +81,7 @@ func (e env) settleFunction(f *userFunction) purity {
 func (e env) typesSafe(f *userFunction) bool {
 	for i, oid := range f.types {
 		switch {
-		case oid >= firstUserOID && e.userTypes[oid] == nil: // a table's row
+		case oid >= firstUserOID && (e.userTypes[oid] == nil || e.userTypes[oid].kind == 'm'): // a table's row; its range is there, too
 		case oid >= firstUserOID:
 			if _, input, _ := e.typeState(oid); input != pure {
 				return false

@@ -55,7 +55,7 @@ func (s *scanner) lookKeyword(i int) {
 		}
 	case kwFor:
 		if s.isLock(i) {
-			s.locks = true
+			s.locks, s.lockAt = true, i
 		}
 	}
 }

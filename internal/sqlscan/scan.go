@@ -67,6 +67,7 @@ type scanner struct {
 
 	// What the tokens show, wherever they stand.
 	locks, into bool
+	lockAt      int
 	effect      Effect
 
 	// What the descent found.
@@ -105,7 +106,7 @@ func (s *scanner) release() {
 	s.text, s.st, s.toks, s.open, s.ctes, s.comments = "", nil, s.toks[:0], s.open[:0], s.ctes[:0], s.comments[:0]
 	s.bare, s.lastCall = s.bare[:0], Name{}
 	s.pos, s.depth, s.target, s.failed, s.failAt = 0, 0, 0, failedNot, 0
-	s.locks, s.into, s.makes, s.modulo, s.writes, s.effect = false, false, false, false, "", EffectNone
+	s.locks, s.into, s.makes, s.modulo, s.writes, s.effect, s.lockAt = false, false, false, false, "", EffectNone, 0
 	scanners.Put(s)
 }
 
@@ -281,7 +282,11 @@ func (s *scanner) finish() {
 			s.reasons.add(Reason{Code: ReasonSession})
 		}
 	case ClassLock:
-		s.reasons.add(Reason{Code: ReasonLock})
+		detail := st.Verb
+		if s.locks {
+			detail = s.lockWords()
+		}
+		s.reasons.add(Reason{Code: ReasonLock, Detail: detail})
 	case ClassWrite:
 		s.reasons.add(Reason{Code: ReasonWrite, Detail: st.Verb})
 	case ClassDDL:
@@ -306,6 +311,19 @@ func (s *scanner) finish() {
 	st.Attributes, st.Operators = s.attributes.copy(), s.operators.copy()
 	st.NumericModulo = !s.modulo
 	st.Reasons = s.reasons.copy()
+}
+
+// lockWords gives the strength of a row lock.
+func (s *scanner) lockWords() string {
+	switch s.kwAt(s.lockAt + 1) {
+	case kwShare:
+		return "FOR SHARE"
+	case kwKey:
+		return "FOR KEY SHARE"
+	case kwNo:
+		return "FOR NO KEY UPDATE"
+	}
+	return "FOR UPDATE"
 }
 
 // words gives a few words of the text, from a token on.
