@@ -29,7 +29,7 @@ func pgOrdinaryReads() []pgCase {
 		{"select ID, NAME from PRODUCT order by Id", nil},
 		{`SELECT "id" FROM "public"."product" ORDER BY 1`, nil},
 		{"SELECT p.* FROM product p ORDER BY p.id DESC NULLS LAST", nil},
-		{"SELECT p.id AS key, p.name label FROM product AS p ORDER BY key", nil},
+		{"SELECT p.id AS key, p.name AS label FROM product AS p ORDER BY key", nil},
 		{"SELECT id FROM ONLY product ORDER BY id", nil},
 		{"SELECT id FROM product WHERE id = 3", nil},
 		{"SELECT id FROM product WHERE id = $1", []any{3}},

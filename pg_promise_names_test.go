@@ -258,7 +258,7 @@ func TestPGPromiseOthersDDL(t *testing.T) {
 			e.eventually("the change is noticed", func() bool {
 				asked := time.Since(changed)
 				n := asking()
-				if n == 0 && asked > believed+100*time.Millisecond { // a hit waits that long at most
+				if n == 0 && asked > believed+1500*time.Millisecond { // a hit waits 100 ms, and for a second no other does after one waited in vain
 					t.Fatalf("SERVED FROM MEMORY %v after another's DDL", asked)
 				}
 				return n == 1 && asked > believed

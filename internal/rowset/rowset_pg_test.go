@@ -51,7 +51,11 @@ var pgValues = []string{
 func TestParityPG(t *testing.T) {
 	cfg := pgConfig(t)
 	i := 0
-	for values := range slices.Chunk(pgValues, 12) {
+	known := slices.DeleteFunc(slices.Clone(pgValues), func(v string) bool {
+		// These came with 14.
+		return pgVersion(t, cfg) < 14 && (strings.Contains(v, "multirange") || v == "'Infinity'::numeric")
+	})
+	for values := range slices.Chunk(known, 12) {
 		i++
 		t.Run(fmt.Sprint("values ", i), func(t *testing.T) {
 			t.Parallel()
@@ -105,4 +109,17 @@ func TestParityPGModes(t *testing.T) {
 				' {}'::json, '{}'::jsonb, timestamp '2024-01-01 00:00:00.000001', timestamptz 'infinity', 'x'::text, '{1,NULL}'::int4[], null::int4`)
 		})
 	}
+}
+
+// pgVersion is the server's.
+func pgVersion(t *testing.T, cfg *pgx.ConnConfig) (major int) {
+	conn, err := pgx.ConnectConfig(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(t.Context())
+	if err := conn.QueryRow(t.Context(), "SELECT current_setting('server_version_num')::int / 10000").Scan(&major); err != nil {
+		t.Fatal(err)
+	}
+	return major
 }
