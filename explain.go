@@ -132,9 +132,9 @@ func (e *explaining) ask(ctx context.Context) error {
 
 // verdict takes the reasons of the text and of the catalog, and the terms.
 func (e *explaining) verdict(v catalog.Verdict) {
-	t, ok := e.cache.cfg.termsOf(e.st.scan, v)
-	if !ok {
-		e.because(reasonRule, "", false)
+	t, failed := e.cache.cfg.termsOf(e.st.scan, v)
+	if failed != "" {
+		e.because(reasonRule, failed, false)
 	}
 	t = t.wished(e.wish)
 	e.out.Policy, e.out.Rule = t.policy, t.rule

@@ -36,7 +36,7 @@ var fixes = map[string]string{
 	"foreign-table":      "%s is changed elsewhere, unseen: mark the read with a TTL if it may be that old",
 	"row-security":       "%s has row security: set Config.Partition to what its policies go by, so that only those share rows who may see the same",
 	"unknown-relation":   "there is no %s in the search_path: check its name and schema",
-	"type":               "%s is of a type that is not known to be safe to keep: cast it to a built-in type in a view or table, or leave it uncached",
+	"type":               "%s: the type is not known to be safe to keep, or to read. Give the table a column of a built-in type, list what its check or cast calls in PureFunctions, or leave it uncached",
 	"date-input":         "%s reads what may be text, and 'today' may be in it: store a date, cast a parameter, or mark the read with a TTL",
 	"user-cast":          "a user's cast (%s) may apply unseen: list its function in PureFunctions, or make it explicit",
 	"no-catalog":         "the catalog can't be asked: a PostgreSQL server reached through pgx is needed, otherwise only marked reads are cached",
@@ -51,7 +51,7 @@ var fixes = map[string]string{
 	reasonStandby:    "a standby may lag behind this handle's writes: read from the primary",
 	reasonUnstorable: "a column's type has a codec of the user's own: cast it to a built-in type",
 	reasonPolicy:     "mend the policy: %s",
-	reasonRule:       "a Rule's Match panicked: mend it",
+	reasonRule:       "mend the Rule's Match, which panicked (%s)",
 }
 
 // markableFixes take their place where a mark waives the reason.

@@ -1,6 +1,7 @@
 package cachedpgx
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -73,28 +74,31 @@ func tableName(s string) bool {
 	return schema != "" && name != "" && !strings.ContainsAny(s, notInNames) && !strings.Contains(name, ".")
 }
 
-// termsOf finds the rule for a read, and with its hint the policy. It reports
-// false where a rule's Match panicked.
-func (c Config) termsOf(scan *sqlscan.Statement, v catalog.Verdict) (t terms, ok bool) {
-	defer func() {
-		if r := recover(); r != nil {
-			t, ok = terms{}, false
-		}
-	}()
+// termsOf finds the rule for a read, and with its hint the policy. What is not
+// empty says that a rule's Match panicked, and how.
+func (c Config) termsOf(scan *sqlscan.Statement, v catalog.Verdict) (t terms, failed string) {
 	t.unset = c.Policy
 	for i, r := range c.Rules {
+		name := cmp.Or(r.Name, fmt.Sprintf("rule %d", i+1))
 		all, some := r.covers(v)
-		if len(r.Tables) > 0 && !some || r.Match != nil && !r.Match(queryOf(scan, v)) {
+		if len(r.Tables) > 0 && !some {
 			continue
+		}
+		if r.Match != nil {
+			matched, panicked := r.matches(queryOf(scan, v))
+			if panicked != nil {
+				failed = fmt.Sprintf("%s: %v", name, panicked)
+				break
+			}
+			if !matched {
+				continue
+			}
 		}
 		p := r.Policy
 		if p.Mode == ModeAuto && c.Policy.Mode > ModeAuto && len(r.Tables) > 0 && !all {
 			p.Mode = ModeInherit
 		}
-		t.unset, t.mode = p.over(t.unset), p.Mode
-		if t.rule = r.Name; t.rule == "" {
-			t.rule = fmt.Sprintf("rule %d", i+1)
-		}
+		t.unset, t.mode, t.rule = p.over(t.unset), p.Mode, name
 		break
 	}
 	// A hint that is not understood in part marks nothing: what was meant is
@@ -104,7 +108,13 @@ func (c Config) termsOf(scan *sqlscan.Statement, v catalog.Verdict) (t terms, ok
 		t.marked = true
 	}
 	t.policy = t.unset.filled()
-	return t, true
+	return t, failed
+}
+
+// matches asks the user's Match, and survives it.
+func (r Rule) matches(q Query) (matched bool, panicked any) {
+	defer func() { panicked = recover() }()
+	return r.Match(q), nil
 }
 
 // covers says whether all relations that a read names are among the rule's

@@ -29,7 +29,7 @@ func TestTerms(t *testing.T) {
 			{Tables: []string{"product", "price"}, Policy: Policy{Mode: ModeAuto, MaxRows: 7}},
 			{Name: "big", Match: func(q Query) bool { return strings.Contains(q.Text, "report") }, Policy: Policy{Mode: ModeOff}},
 			{Name: "both", Tables: []string{"users"}, Match: func(q Query) bool { return len(q.Relations) == 1 }, Policy: Policy{NegativeTTL: Off}},
-			{Name: "mad", Tables: []string{"mad"}, Match: func(Query) bool { panic("mad") }},
+			{Name: "mad", Tables: []string{"mad"}, Match: func(Query) bool { panic("oh") }},
 		},
 	}
 	for _, c := range []struct {
@@ -52,17 +52,17 @@ func TestTerms(t *testing.T) {
 		{"a hint over a rule", "/* cachedpgx: ttl=3s */ SELECT 1", verdictOver(1, "shop.stock"), "stock", Policy{Mode: ModeMarked, TTL: 3 * time.Second, NegativeTTL: 3 * time.Second}, true},
 		{"a hint that is not understood in part", "/* cachedpgx: ttl=3s of */ SELECT 1", verdictOver(1, "shop.stock"), "stock", Policy{Mode: ModeMarked, TTL: time.Second, NegativeTTL: time.Second}, false},
 	} {
-		got, ok := cfg.termsOf(sqlscan.Scan(c.text), c.over)
+		got, failed := cfg.termsOf(sqlscan.Scan(c.text), c.over)
 		if c.want.MaxRows == 0 {
 			c.want.MaxRows = defaultMaxRows
 		}
 		c.want.MaxResultBytes = defaultMaxResultBytes
-		if !ok || got.rule != c.rule || got.policy != c.want || got.marked != c.marked {
+		if failed != "" || got.rule != c.rule || got.policy != c.want || got.marked != c.marked {
 			t.Errorf("%s: rule %q, marked %v, %+v\n\twant %q, %v, %+v", c.name, got.rule, got.marked, got.policy, c.rule, c.marked, c.want)
 		}
 	}
-	if _, ok := cfg.termsOf(sqlscan.Scan("SELECT 1"), verdictOver(1, "shop.mad")); ok {
-		t.Error("a Match that panicked went unnoticed")
+	if got, failed := cfg.termsOf(sqlscan.Scan("SELECT 1"), verdictOver(1, "shop.mad")); failed != "mad: oh" || got.policy.TTL != 20*time.Second {
+		t.Errorf("a Match that panicked: %q, %+v", failed, got.policy)
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/cachedpgx/cachedpgx/internal/catalog"
 )
 
 // scope is what a server connection is, as far as answers depend on it: which
@@ -92,7 +94,7 @@ const probeSQL = `SELECT pg_catalog.concat_ws(' ', current_user, session_user, p
 
 // askOne puts a question of one value to a server, below pgx.Conn.
 func askOne(ctx context.Context, pc *pgconn.PgConn, query string) (string, error) {
-	results, err := pc.Exec(ctx, query).ReadAll()
+	results, err := pc.Exec(ctx, catalog.Mark+query).ReadAll()
 	if err != nil {
 		return "", err
 	}
@@ -123,7 +125,7 @@ func identify(ctx context.Context, pc *pgconn.PgConn) (identity, error) {
 }
 
 func identifyWith(ctx context.Context, pc *pgconn.PgConn, query string) (identity, error) {
-	results, err := pc.Exec(ctx, query).ReadAll()
+	results, err := pc.Exec(ctx, catalog.Mark+query).ReadAll()
 	if err != nil {
 		return identity{}, err
 	}

@@ -172,9 +172,9 @@ func (c *Cache) conclude(st *statement, s *scope, generation uint64, facts *cata
 
 // remember settles on what terms a statement is cached.
 func (c *Cache) remember(st *statement, j *judgement) *judgement {
-	var ok bool
-	if j.terms, ok = c.cfg.termsOf(st.scan, j.Verdict); !ok {
-		c.say("cachedpgx: a Rule's Match panicked, so the text goes to the server")
+	var failed string
+	if j.terms, failed = c.cfg.termsOf(st.scan, j.Verdict); failed != "" {
+		c.say("cachedpgx: a Rule's Match panicked, so the text goes to the server", "rule", failed)
 		j.failed = true
 	}
 	st.verdict.Store(j)

@@ -179,6 +179,10 @@ func serverVersion(pc *pgconn.PgConn) (int, error) {
 	return major * 10000, nil
 }
 
+// Mark begins every question of the cache's own, so that a server's statistics
+// and logs tell them from the user's.
+const Mark = "/* cachedpgx */ "
+
 // questions are put in one round trip.
 type questions struct {
 	ctx  context.Context
@@ -238,11 +242,11 @@ func (q *questions) put() ([][]row, error) {
 	p := q.pc.StartPipeline(q.ctx)
 	for _, one := range q.list {
 		if one.prepare == "" {
-			p.SendQueryParams(one.sql, one.params, one.oids, nil, nil)
+			p.SendQueryParams(Mark+one.sql, one.params, one.oids, nil, nil)
 			continue
 		}
 		if q.pc.CustomData()[one.prepare] == nil {
-			p.SendPrepare(one.prepare, one.sql, one.oids)
+			p.SendPrepare(one.prepare, Mark+one.sql, one.oids)
 		}
 		p.SendQueryPrepared(one.prepare, one.params, nil, nil)
 	}

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -117,7 +118,7 @@ func (j *judging) statement(rels []*relation, params []uint32, listed func(strin
 	j.types = map[uint32]bool{}
 	var reached []Relation
 	var hidden []sqlscan.Reason
-	input := false
+	input := ""
 	for i, r := range rels {
 		if r.oid == 0 {
 			j.barDoubt(ReasonMissing, st.Relations[i].String())
@@ -130,7 +131,7 @@ func (j *judging) statement(rels []*relation, params []uint32, listed func(strin
 		hidden = append(hidden, r.reasons...)
 		j.reads = append(j.reads, r.reads...)
 		j.harmless = j.harmless && r.harmless
-		input, j.timed = input || r.input, j.timed || r.timed
+		input, j.timed = cmp.Or(input, r.input), j.timed || r.timed
 	}
 	named := len(reached)
 	for _, oid := range params {
@@ -138,8 +139,8 @@ func (j *judging) statement(rels []*relation, params []uint32, listed func(strin
 	}
 	j.piece()
 	j.parameters(params)
-	if input && (j.calls || st.Params > 0) {
-		j.barDoubt(ReasonType, "a domain's check may run")
+	if input != "" && (j.calls || st.Params > 0) {
+		j.barDoubt(ReasonType, "column "+input+", whose check may run")
 	}
 	for _, r := range hidden {
 		if !slices.Contains(j.reasons, r) {
@@ -150,6 +151,10 @@ func (j *judging) statement(rels []*relation, params []uint32, listed func(strin
 		if r.oid != 0 {
 			reached = append(reached, r.reached[1:]...)
 		}
+	}
+	if len(j.reads) > 0 {
+		// A listed function's relations are what it reads.
+		j.reasons = slices.DeleteFunc(j.reasons, func(r sqlscan.Reason) bool { return r.Code == sqlscan.ReasonNoRelation })
 	}
 	for _, name := range j.reads {
 		r := listed(name)

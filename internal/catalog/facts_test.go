@@ -120,7 +120,7 @@ func TestFactsListed(t *testing.T) {
 	run(t, pc, "CREATE SCHEMA shop; CREATE TABLE item (id int); CREATE TABLE shop.price (id int); CREATE FUNCTION shop.f(int) RETURNS int VOLATILE LANGUAGE plpgsql AS 'BEGIN RETURN 1; END'; CREATE FUNCTION shop.g(int) RETURNS int VOLATILE LANGUAGE plpgsql AS 'BEGIN RETURN 1; END'")
 	a := &asker{t, pc, NewFacts(Config{Pure: Pure{"shop.f": {"shop.price"}, "shop.g": {"nosuch"}}}, nil), 0}
 	for text, want := range map[string]string{
-		"SELECT shop.f(id) FROM item": "public.item shop.price", "SELECT id FROM item": "public.item", "SELECT shop.g(id) FROM item": "",
+		"SELECT shop.f(id) FROM item": "public.item shop.price", "SELECT shop.f(1)": "shop.price", "SELECT * FROM shop.f(1)": "shop.price", "SELECT id FROM item": "public.item", "SELECT shop.g(id) FROM item": "",
 	} {
 		a.ask(text, time.Minute)
 		v, _, ok := a.judge(text, time.Minute)

@@ -22,8 +22,8 @@ type relation struct {
 
 	reasons  []sqlscan.Reason
 	harmless bool
-	timed    bool // a column is, or holds, a time of day
-	input    bool // a column's type is safe to show, but not to read
+	timed    bool   // a column is, or holds, a time of day
+	input    string // a column whose type is safe to show, but not to read
 }
 
 // found is the answer to relationsSQL.
@@ -168,7 +168,7 @@ func (f *found) judge(e env, oid uint32, partitioned bool, at time.Duration) *re
 		for _, c := range r.columns {
 			columns[c.name] = append(columns[c.name], c.oid)
 			if j.columnType(c.oid, r.Schema+"."+r.Name+"."+c.name) {
-				rel.input = true
+				rel.input = r.Schema + "." + r.Name + "." + c.name
 			}
 			j.timed = j.timed || e.timeOfDay(c.oid)
 			if c.virtual && !e.builtInsOnly() {

@@ -93,7 +93,7 @@ func (h *Hint) item(item string) bool {
 // setDuration reads a time. One that is given twice says nothing certain.
 func setDuration(to *time.Duration, value string) bool {
 	d, err := time.ParseDuration(value)
-	if err != nil || d <= 0 || *to != 0 {
+	if err != nil || d < time.Millisecond || *to != 0 {
 		return false
 	}
 	*to = d

@@ -78,6 +78,9 @@ func (p *printer) one(r *result) {
 	switch r.verdict() {
 	case verdictMarked:
 		answer = "not without a mark: only time is in its way"
+		if len(r.Reasons) == 1 && r.Reasons[0].Code == "not-marked" {
+			answer = "not without a mark, which this mode asks for"
+		}
 	case verdictNo:
 		answer = "no"
 	}

@@ -154,7 +154,8 @@ func (w *workload) read(ctx context.Context, tx *sql.Tx, v *statsView, limit int
 	if !v.has(total) {
 		total = "total_time"
 	}
-	where := `s.dbid = (SELECT oid FROM pg_database WHERE datname = current_database())`
+	where := `s.dbid = (SELECT oid FROM pg_database WHERE datname = current_database())
+		AND s.query NOT LIKE '/* cachedpgx */ %'` // the cache's own questions
 	if !everyone {
 		where += ` AND s.userid = (SELECT oid FROM pg_roles WHERE rolname = current_user)`
 	}
