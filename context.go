@@ -54,9 +54,9 @@ func WithRefresh(ctx context.Context) context.Context {
 // catalog, or a table with row security.
 //
 // Over an inner driver that has no PostgreSQL catalog, only marked reads are
-// cached. With a d of zero or less it does what [WithoutCache] does.
+// cached. With a d of less than 1 ms it does what [WithoutCache] does.
 func WithTTL(ctx context.Context, d time.Duration) context.Context {
-	if d <= 0 {
+	if d < minTTL {
 		return WithoutCache(ctx)
 	}
 	return withWish(ctx, func(w *wish) { w.policy.TTL, w.marked = d, true })

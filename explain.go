@@ -46,11 +46,14 @@ func (c ReasonCode) String() string { return string(c) }
 // It runs nothing, and changes nothing at the server: what is not known of the
 // catalog yet is asked, in one round trip. It may be called concurrently.
 func (c *Cache) Explain(ctx context.Context, query string) (Explanation, error) {
+	if c.tasks.closing.Err() != nil {
+		return Explanation{}, ErrClosed
+	}
 	st := c.statements.get(query)
 	e := explaining{cache: c, st: st, wish: wishOf(ctx)}
 	e.out.Policy = c.cfg.Policy.filled()
 	for _, h := range st.scan.Hint.Malformed {
-		e.out.Notes = append(e.out.Notes, "the hint "+strings.TrimSpace(h)+" is not understood, and ignored")
+		e.out.Notes = append(e.out.Notes, "the hint "+strings.TrimSpace(h)+" is not understood, so nothing of it counts but off and tags: it may be ttl=5s, stale=1s, tag=name or off, each once, with spaces between")
 	}
 	if err := e.ask(ctx); err != nil {
 		return Explanation{}, err

@@ -159,7 +159,7 @@ func (j *judging) statement(rels []*relation, params []uint32, listed func(strin
 	for _, name := range j.reads {
 		r := listed(name)
 		if r == nil || r.oid == 0 {
-			j.bar(ReasonMissing, name+", which a listed function reads")
+			j.bar(ReasonMissing, name+" (which a listed function reads)")
 			continue
 		}
 		reached = append(reached, r.reached...)

@@ -201,7 +201,11 @@ func (j *judging) builtInCandidates(c sqlscan.Call) (found bool) {
 	case !found:
 		return false
 	case clocks[name], name == "age" && c.Args != 2, name == "timezone" && j.readsTimeOfDay():
-		j.time(ReasonVolatile, name)
+		detail := name
+		if name == "timezone" {
+			detail = "AT TIME ZONE of what may be a time of day"
+		}
+		j.time(ReasonVolatile, detail)
 	case j.place == inPolicy && !volatile && (stable && identities[name]):
 	case volatile && name == "timezone":
 		// To 13 it is VOLATILE for timetz, a type that nothing here is of.
@@ -369,7 +373,7 @@ func (j *judging) judgeOperators() {
 		}
 		// Sorting and grouping go by the type's class, and a user's class for
 		// a type that has none becomes its own.
-		if !c.extension && (c.in.typtype == 'c' && !j.types[c.in.oid] && j.st.Features&rowFeatures == 0 && j.place == inText && !j.anyType) {
+		if !c.extension && (c.in.typtype == 'c' && !j.types[c.in.oid] && j.st.Features&rowFeatures == 0 && j.place != inView && j.place != inPolicy && !j.anyType) {
 			continue // a row type's: no such row comes up
 		}
 		if !c.extension && j.comesUp(c.in) {
@@ -385,7 +389,7 @@ func (j *judging) castsToText() bool {
 
 // comesUp says whether an expression may have the type.
 func (j *judging) comesUp(t typeDesc) bool {
-	return t.reachable() || j.anyType || j.types[t.oid] || j.place == inBody
+	return t.reachable() || j.anyType || j.types[t.oid]
 }
 
 // apart says whether no operand comes to be of the type, for an operator of a
@@ -438,7 +442,7 @@ func (j *judging) judgeUserCasts() {
 // namesType says whether the text may ask for a cast to a type: by its name, by
 // a call of that name, or by making JSON.
 func (j *judging) namesType(oid uint32) bool {
-	if j.calls && (oid == pgtype.JSONOID || oid == pgtype.JSONBOID) || j.place == inBody {
+	if j.calls && (oid == pgtype.JSONOID || oid == pgtype.JSONBOID) {
 		return true
 	}
 	names := func(n string) bool {

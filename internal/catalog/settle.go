@@ -64,12 +64,12 @@ func (e env) settleFunction(f *userFunction) purity {
 		// and multirange, for one.
 		ok = true
 	case f.language == "sql" && f.plain && f.body != "":
-		ok = e.pureSQL(body(f.body), f.schema+"."+f.name)
+		ok = e.pureSQL(body(f.body), f.schema+"."+f.name, f.types)
 	}
 	f.state, f.defaulted = impure, impure
 	if ok && e.typesSafe(f) {
 		f.state, f.defaulted = pure, pure
-		if f.defaults != "" && !e.pureSQL("SELECT "+f.defaults, f.schema+"."+f.name) {
+		if f.defaults != "" && !e.pureSQL("SELECT "+f.defaults, f.schema+"."+f.name, f.types) {
 			f.defaulted = impure
 		}
 	}
@@ -128,9 +128,15 @@ func body(text string) string {
 }
 
 // pureSQL says whether a piece of SQL reads nothing and calls only what is pure.
-func (e env) pureSQL(text, where string) bool {
+// types are those of what it is given.
+func (e env) pureSQL(text, where string, types []uint32) bool {
 	st := sqlscan.Scan(text)
 	j := judging{env: e, st: st, place: inBody, where: where, harmless: true}
+	for _, oid := range types {
+		j.comes(oid)
+		j.timed = j.timed || e.timeOfDay(oid)
+		j.anyType = j.anyType || polymorphic[oid] || oid == pgtype.RecordOID || oid >= firstUserOID && e.userTypes[oid] == nil
+	}
 	j.piece()
 	return len(j.reasons) == 0 && j.harmless && len(st.Relations) == 0
 }
@@ -168,7 +174,7 @@ func (e env) settleType(t *userType) (show, input purity) {
 	case 'd':
 		within(t.base)
 		for _, check := range t.checks {
-			if !e.pureSQL(checked(check), t.schema+"."+t.name) {
+			if !e.pureSQL(checked(check), t.schema+"."+t.name, []uint32{t.base}) {
 				input = impure
 			}
 		}
