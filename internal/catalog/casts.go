@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/jackc/pgx/v5/pgtype"
+
 	"github.com/cachedpgx/cachedpgx/internal/sqlscan"
 )
 
@@ -148,6 +150,16 @@ func (j *judging) comes(oid uint32) {
 	j.types[oid] = true
 	for _, within := range append([]uint32{t.elem, t.base, t.span}, t.attributes...) {
 		j.comes(within)
+	}
+}
+
+// comeAll takes note of the types that a function is given, and gives: a caller's
+// own, and a row's, may be any.
+func (j *judging) comeAll(types []uint32) {
+	for _, oid := range types {
+		j.comes(oid)
+		j.timed = j.timed || j.timeOfDay(oid)
+		j.anyType = j.anyType || polymorphic[oid] || oid == pgtype.RecordOID || oid >= firstUserOID && j.userTypes[oid] == nil
 	}
 }
 

@@ -81,6 +81,9 @@ func (j *judging) piece() {
 	j.judgeCasts()
 	j.judgeOperators()
 	j.judgeUserCasts()
+	if len(j.st.Zoned) > 0 && j.readsTimeOfDay() {
+		j.time(ReasonVolatile, "AT TIME ZONE of what may be a time of day")
+	}
 }
 
 // text takes what the text alone shows.
@@ -169,7 +172,7 @@ func (j *judging) use(f *userFunction, args int, code sqlscan.ReasonCode) {
 	}
 	switch {
 	case state == pure:
-		j.anyType = true
+		j.comeAll(f.types)
 		j.reads = append(j.reads, f.reads...)
 	case f.extension && f.volatility != 'v':
 		j.bar(code, name)
@@ -200,12 +203,8 @@ func (j *judging) builtInCandidates(c sqlscan.Call) (found bool) {
 	switch {
 	case !found:
 		return false
-	case clocks[name], name == "age" && c.Args != 2, name == "timezone" && j.readsTimeOfDay():
-		detail := name
-		if name == "timezone" {
-			detail = "AT TIME ZONE of what may be a time of day"
-		}
-		j.time(ReasonVolatile, detail)
+	case clocks[name], name == "age" && c.Args != 2:
+		j.time(ReasonVolatile, name)
 	case j.place == inPolicy && !volatile && (stable && identities[name]):
 	case volatile && name == "timezone":
 		// To 13 it is VOLATILE for timetz, a type that nothing here is of.
@@ -251,7 +250,7 @@ func (j *judging) readsTimeOfDay() bool {
 			return true
 		}
 	}
-	return len(j.st.Zoned) == 0
+	return false
 }
 
 // castByName says whether f(x) may be a cast to a type f: so it is read where

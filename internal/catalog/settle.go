@@ -132,11 +132,7 @@ func body(text string) string {
 func (e env) pureSQL(text, where string, types []uint32) bool {
 	st := sqlscan.Scan(text)
 	j := judging{env: e, st: st, place: inBody, where: where, harmless: true}
-	for _, oid := range types {
-		j.comes(oid)
-		j.timed = j.timed || e.timeOfDay(oid)
-		j.anyType = j.anyType || polymorphic[oid] || oid == pgtype.RecordOID || oid >= firstUserOID && e.userTypes[oid] == nil
-	}
+	j.comeAll(types)
 	j.piece()
 	return len(j.reasons) == 0 && j.harmless && len(st.Relations) == 0
 }
