@@ -356,7 +356,12 @@ func (j *judging) judgeOperators() {
 		}
 		for _, o := range j.operators[name] {
 			switch {
-			case j.supports(o.function), plain && !j.inPath(o.schema), plain && j.apart(o.left, name) && j.apart(o.right, name):
+			case j.supports(o.function):
+				if o.function >= firstUserOID && (!plain || j.inPath(o.schema)) {
+					j.comes(o.left.oid)
+					j.comes(o.right.oid)
+				}
+			case plain && !j.inPath(o.schema), plain && j.apart(o.left, name) && j.apart(o.right, name):
 			case name == "%" && j.st.NumericModulo && plain && o.left.category == 'S' && o.right.category == 'S' && !j.castsToText():
 				// pg_trgm's, and a number is no text.
 			case j.trusted(o.function):
@@ -372,9 +377,6 @@ func (j *judging) judgeOperators() {
 		}
 		// Sorting and grouping go by the type's class, and a user's class for
 		// a type that has none becomes its own.
-		if !c.extension && (c.in.typtype == 'c' && !j.types[c.in.oid] && j.st.Features&rowFeatures == 0 && j.place != inView && j.place != inPolicy && !j.anyType) {
-			continue // a row type's: no such row comes up
-		}
 		if !c.extension && j.comesUp(c.in) {
 			j.barDoubt(ReasonOperator, "operator class "+c.name)
 		}
@@ -388,6 +390,9 @@ func (j *judging) castsToText() bool {
 
 // comesUp says whether an expression may have the type.
 func (j *judging) comesUp(t typeDesc) bool {
+	if t.typtype == 'c' && !t.builtIn() {
+		return j.anyType || j.types[t.oid] || j.st.Features&rowFeatures != 0
+	}
 	return t.reachable() || j.anyType || j.types[t.oid]
 }
 

@@ -14,7 +14,7 @@ const firstUserOID = 16384
 const allowedFeatures = ^(sqlscan.FeatureCurrentOf | sqlscan.FeatureReturning | sqlscan.FeatureOnConflict)
 
 // rowFeatures is the syntax that makes rows of other types than columns have.
-const rowFeatures = sqlscan.FeatureRow | sqlscan.FeatureWholeRow | sqlscan.FeatureCast | sqlscan.FeatureField
+const rowFeatures = sqlscan.FeatureRow | sqlscan.FeatureWholeRow | sqlscan.FeatureField
 
 // Names of built-in functions. Each counts only while no user's function of that
 // name can be meant.
