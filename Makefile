@@ -27,7 +27,7 @@ GO127 ?= go1.27.3
 MODULES127 := . cmd
 
 TESTFLAGS ?=
-TEST := $(GO) test -race -shuffle=on $(TESTFLAGS)
+TEST := $(GO) test -race -shuffle=on -timeout 20m $(TESTFLAGS)
 FUZZTIME ?= 60s
 BUILD := $(CURDIR)/.build
 

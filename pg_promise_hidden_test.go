@@ -213,6 +213,7 @@ var promiseHidden = []promiseHides{
 func TestPGPromiseHidden(t *testing.T) {
 	for _, h := range promiseHidden {
 		t.Run(h.kind, func(t *testing.T) {
+			t.Parallel()
 			e := newPG(t, h.schema)
 			e.db.SetMaxIdleConns(0)
 			for _, text := range h.keeps {

@@ -58,6 +58,7 @@ func TestPGPromiseShadows(t *testing.T) {
 		{"a schema of the role's own", "CREATE TABLE late.t AS SELECT 5 AS id", "SELECT id FROM t", `"$user",public`, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			e := newPG(t, promiseNames+c.ddl, "search_path="+c.path)
 			if c.kept {
 				e.promiseKeeps(e.ctx, c.text)
@@ -198,6 +199,7 @@ func promiseChanges() []promiseChange {
 func TestPGPromiseOwnDDL(t *testing.T) {
 	for _, c := range promiseChanges() {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			e := newPG(t, promiseNames+c.ddl, "search_path=early,public")
 			e.plain.SetMaxIdleConns(0) // what it has prepared goes on reading the old tables
 			e.promiseKeeps(e.ctx, c.text)
