@@ -83,6 +83,7 @@ func promiseLook() map[string][]string {
 // without telling names, literals and comments apart; STABLE functions refused
 // altogether; tables refused for a column of a type that isn't built in.
 func TestPGPromiseLooksSuspicious(t *testing.T) {
+	promiseNeeds14(t)
 	e := newPG(t, promiseLooks)
 	for kind, texts := range promiseLook() {
 		for i, text := range texts {
@@ -100,6 +101,7 @@ func TestPGPromiseLooksSuspicious(t *testing.T) {
 // TestPGPromiseLooksSuspiciousArgs does so with parameters, where the words ride
 // in arguments.
 func TestPGPromiseLooksSuspiciousArgs(t *testing.T) {
+	promiseNeeds14(t)
 	e := newPG(t, promiseLooks)
 	for _, c := range []pgCase{
 		{"SELECT id FROM event WHERE name = $1", []any{"today"}},

@@ -22,7 +22,7 @@ const promiseCatalog = `
 func TestPGPromiseFewRights(t *testing.T) {
 	e := newPG(t, promiseCatalog)
 	role := "few_" + pgName(e)
-	e.must(e.plain, "CREATE ROLE "+role+" LOGIN; GRANT SELECT ON t, v TO "+role+"; REVOKE ALL ON SCHEMA closed FROM PUBLIC; REVOKE EXECUTE ON ALL FUNCTIONS IN SCHEMA public FROM PUBLIC")
+	e.must(e.plain, "CREATE ROLE "+role+" LOGIN PASSWORD '"+role+"'; GRANT SELECT ON t, v TO "+role+"; REVOKE ALL ON SCHEMA closed FROM PUBLIC; REVOKE EXECUTE ON ALL FUNCTIONS IN SCHEMA public FROM PUBLIC")
 	t.Cleanup(func() { pgDropRole(t, e.dsn, role) })
 	r := newPGOn(t, promiseUser(t, e.dsn, role), "", "cache_catalog_ttl=200ms")
 	for _, text := range []string{"SELECT id FROM t", "SELECT id FROM v", "SELECT count(*), max(lower(name)) FROM t"} {

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/cachedpgx/cachedpgx"
+	"github.com/cachedpgx/cachedpgx/internal/pgtest"
 )
 
 // What the issue and the design promise of verdicts, tried from outside: the
@@ -179,8 +180,17 @@ func promiseUser(t testing.TB, dsn, role string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	u.User = url.User(role)
+	u.User = url.UserPassword(role, role)
 	return u.String()
 }
 
 var _ pgQuerier = (*sql.Conn)(nil)
+
+// promiseNeeds14 skips what is written with PostgreSQL 14's multiranges, parsed
+// function bodies and its like.
+func promiseNeeds14(t *testing.T) {
+	t.Helper()
+	if version, _ := pgServerOffers(t, pgtest.DSN(t)); version < 14 {
+		t.Skip("needs PostgreSQL 14")
+	}
+}

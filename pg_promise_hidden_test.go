@@ -214,6 +214,9 @@ func TestPGPromiseHidden(t *testing.T) {
 	for _, h := range promiseHidden {
 		t.Run(h.kind, func(t *testing.T) {
 			t.Parallel()
+			if h.kind == "operator class" || h.kind == "function body" {
+				promiseNeeds14(t)
+			}
 			e := newPG(t, h.schema)
 			e.db.SetMaxIdleConns(0)
 			for _, text := range h.keeps {
@@ -237,6 +240,7 @@ func TestPGPromiseHidden(t *testing.T) {
 //
 // It would catch a mark that waives a view's verdict as a whole.
 func TestPGPromiseMarksOverHidden(t *testing.T) {
+	promiseNeeds14(t)
 	kinds := map[string]*pgEnv{}
 	for _, h := range promiseHidden {
 		kinds[h.kind] = newPG(t, h.schema)

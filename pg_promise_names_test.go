@@ -281,7 +281,7 @@ func TestPGPromiseOthersDDL(t *testing.T) {
 func TestPGPromiseRolePath(t *testing.T) {
 	e := newPG(t, promiseNames+"CREATE TABLE early.t AS SELECT 100 AS id; CREATE VIEW late.t AS SELECT 200 AS id, nextval('public.sq')")
 	role := "path_" + pgName(e)
-	e.must(e.plain, "CREATE ROLE "+role+" LOGIN SUPERUSER")
+	e.must(e.plain, "CREATE ROLE "+role+" LOGIN SUPERUSER PASSWORD '"+role+"'")
 	t.Cleanup(func() { pgDropRole(t, e.dsn, role) })
 	r := newPGOn(t, promiseUser(t, e.dsn, role), "", "cache_server_max_idle=off")
 	const text = "SELECT max(id) FROM t"

@@ -29,6 +29,7 @@ const promiseSchema = `
 // comparison; a lock that is looked for only at the end of the text; functions
 // looked for only in the select list; STABLE taken for safe.
 func TestPGPromiseUnsafe(t *testing.T) {
+	promiseNeeds14(t)
 	e := newPG(t, promiseSchema)
 	e.db.SetMaxIdleConns(0)
 	for _, text := range []string{
