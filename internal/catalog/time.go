@@ -26,11 +26,6 @@ var timeParams = func() map[uint32]bool {
 // cached over.
 func TimeParam(oid uint32) bool { return timeParams[oid] }
 
-// TimeZoneParam says whether any text given to a parameter of this type reads
-// the clock: a time of day with a zone goes by today's daylight saving rule.
-// No built-in range holds one.
-func TimeZoneParam(oid uint32) bool { return oid == pgtype.TimetzOID || oid == pgtype.TimetzArrayOID }
-
 // TimeWord says whether text that is bound to such a parameter may hold a word
 // that stands for the present. It errs on the side of true: the words count
 // within longer ones, too, and across the quotes and backslashes that array and
