@@ -132,16 +132,21 @@ func (c *Cache) admitScope(ctx context.Context, a *admission, p *pin) string {
 	default:
 		a.scope = c.scopeNow(ctx)
 	}
+	return c.scopeReason(a.scope, a.st)
+}
+
+// scopeReason says what bars a statement under a scope, whatever it reads.
+func (c *Cache) scopeReason(s *scope, st *statement) string {
 	switch {
 	case c.origin.hooked.Load() && c.cfg.Partition == nil:
 		return reasonResetHook
-	case a.scope == nil:
+	case s == nil:
 		return reasonNoCatalog
-	case a.scope.pooled:
+	case s.pooled:
 		return reasonPooler
 	case c.origin.unstable():
 		return reasonScope
-	case a.scope.odd && a.st.scan.Backslash:
+	case s.odd && st.scan.Backslash:
 		return reasonBackslash
 	}
 	return ""
@@ -209,11 +214,8 @@ func (c *Cache) partition(ctx context.Context) (part string, ok bool) {
 
 // allOff says whether nothing is cached whatever the rules say.
 func (c *Cache) allOff(a *admission) bool {
-	switch c.modeNow() {
-	case ModeOff:
-		return Mode(c.mode.Load()) == ModeOff || len(c.cfg.Rules) == 0 && a.wish.policy.Mode == ModeInherit
-	}
-	return false
+	return c.modeNow() == ModeOff &&
+		(Mode(c.mode.Load()) == ModeOff || len(c.cfg.Rules) == 0 && a.wish.policy.Mode == ModeInherit)
 }
 
 // termsFor gives the terms of one call: the statement's own, unless the caller

@@ -149,7 +149,7 @@ func (e *explaining) verdict(v catalog.Verdict) {
 			e.because(catalog.CodeName(r.Code), r.Detail, r.Markable)
 		}
 	}
-	e.out.Relations = relationNames(v)
+	e.out.Relations = relationNames(v.Relations)
 	slices.Sort(e.out.Relations)
 	if e.st.scan.Class != sqlscan.ClassRead {
 		return
@@ -166,7 +166,7 @@ func (e *explaining) verdict(v catalog.Verdict) {
 func (e *explaining) writes(ctx context.Context, s *scope) error {
 	c := e.cache
 	var w catalog.WriteSet
-	p, err := c.origin.run(ctx, useLoad, func(p *pin) (err error) {
+	err := c.borrow(ctx, func(p *pin) (err error) {
 		pc := p.pgConn()
 		if pc == nil {
 			return errNotIdentified
@@ -174,9 +174,6 @@ func (e *explaining) writes(ctx context.Context, s *scope) error {
 		w, err = catalog.Writes(ctx, pc, e.st.scan)
 		return err
 	})
-	if p != nil {
-		p.giveBack()
-	}
 	if err != nil {
 		if ctx.Err() != nil {
 			return err
@@ -184,29 +181,21 @@ func (e *explaining) writes(ctx context.Context, s *scope) error {
 		w = catalog.WriteSet{All: true, Reasons: []string{"the catalog can't be asked: " + err.Error()}}
 	}
 	e.out.AllWrites = w.All
-	for _, r := range w.Relations {
-		e.out.Writes = append(e.out.Writes, r.Schema+"."+r.Name)
-	}
+	e.out.Writes = append(e.out.Writes, relationNames(w.Relations)...)
 	for _, r := range w.Reasons {
 		e.out.Notes = append(e.out.Notes, "it may write anything: "+r)
 	}
 	return nil
 }
 
-// scope gives the reasons that lie in the server connections.
+// scope gives the reason that lies in the server connections.
 func (e *explaining) scope(s *scope) {
-	c := e.cache
-	switch {
-	case c.origin.hooked.Load() && c.cfg.Partition == nil:
-		e.because(reasonResetHook, "", false)
-	case s.pooled:
-		e.because(reasonPooler, "", false)
-	case c.origin.unstable():
-		e.because(reasonScope, "", false)
-	case s.odd && e.st.scan.Backslash:
-		e.because(reasonBackslash, "", false)
-	case s.lags(&c.ledger):
-		e.because(reasonStandby, "", false)
+	reason := e.cache.scopeReason(s, e.st)
+	if reason == "" && s.lags(&e.cache.ledger) {
+		reason = reasonStandby
+	}
+	if reason != "" {
+		e.because(reason, "", false)
 	}
 }
 

@@ -130,12 +130,12 @@ func (r Rule) covers(v catalog.Verdict) (all, some bool) {
 }
 
 func queryOf(scan *sqlscan.Statement, v catalog.Verdict) Query {
-	return Query{Text: scan.Identity, Relations: relationNames(v)}
+	return Query{Text: scan.Identity, Relations: relationNames(v.Relations)}
 }
 
-func relationNames(v catalog.Verdict) []string {
-	names := make([]string, 0, len(v.Relations))
-	for _, r := range v.Relations {
+func relationNames(list []catalog.Relation) []string {
+	names := make([]string, 0, len(list))
+	for _, r := range list {
 		n := sqlscan.Name{Schema: r.Schema, Name: r.Name}
 		names = append(names, n.String())
 	}

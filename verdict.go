@@ -141,16 +141,22 @@ func (c *Cache) askFor(ctx context.Context, st *statement, s *scope) (*judgement
 				return nil, err
 			}
 			defer c.leave()
-			p, err := c.origin.run(ctx, useLoad, func(p *pin) (err error) {
+			err = c.borrow(ctx, func(p *pin) (err error) {
 				j, err = c.judgeOn(ctx, p, st, (*catalog.Facts).Ask)
 				return err
 			})
-			if p != nil {
-				p.giveBack()
-			}
 			return j, err
 		},
 	})
+}
+
+// borrow puts a question on a connection of the pool.
+func (c *Cache) borrow(ctx context.Context, question func(*pin) error) error {
+	p, err := c.origin.run(ctx, useLoad, question)
+	if p != nil {
+		p.giveBack()
+	}
+	return err
 }
 
 // judgeByName judges by what is known of the names in a statement, and asks
@@ -354,11 +360,7 @@ func (c *Cache) learnTypes(ctx context.Context, a *admission, q ask, p *pin) str
 					return nil, err
 				}
 				defer c.leave()
-				p, err := c.origin.run(ctx, useLoad, func(p *pin) error { return describe(ctx, p) })
-				if p != nil {
-					p.giveBack()
-				}
-				return nil, err
+				return nil, c.borrow(ctx, func(p *pin) error { return describe(ctx, p) })
 			},
 		})
 	}

@@ -30,23 +30,12 @@ func (f *Facts) needs(st *sqlscan.Statement, now, maxAge time.Duration) need {
 		objects:  f.mu.objects == nil || now-f.mu.at >= maxAge,
 		path:     f.mu.path,
 	}
-	for _, name := range append(f.listed(), st.Relations...) {
+	for _, name := range slices.Concat(f.listed, st.Relations) {
 		if r := f.mu.relations[name]; r == nil || now-r.at >= maxAge || f.mu.objects == nil {
 			n.names = append(n.names, name)
 		}
 	}
 	return n
-}
-
-// listed are the relations that listed functions read.
-func (f *Facts) listed() []sqlscan.Name {
-	var names []sqlscan.Name
-	for _, reads := range f.cfg.Pure {
-		for _, r := range reads {
-			names = append(names, qualified(r))
-		}
-	}
-	return names
 }
 
 // askOnce asks in one transaction of one round trip.

@@ -31,7 +31,7 @@ func (j *judging) judgeCasts() {
 func (j *judging) cast(c sqlscan.Cast) {
 	n := c.Type
 	found := false
-	if n.Schema == "pg_catalog" || n.Schema == "" && (j.inPath("pg_catalog") || j.place == inView || j.place == inPolicy) {
+	if n.Schema == "pg_catalog" || n.Schema == "" && (j.place.stored() || j.inPath("pg_catalog")) {
 		if oid, ok := j.typeOIDs[n.Name]; ok {
 			found = true
 			j.castToBuiltIn(oid, c)

@@ -23,7 +23,8 @@ import (
 // Facts may be used concurrently.
 type Facts struct {
 	cfg    Config
-	asking chan struct{} // holds one token: one question at a time
+	listed []sqlscan.Name // the relations that listed functions read
+	asking chan struct{}  // holds one token: one question at a time
 
 	mu struct {
 		sync.RWMutex
@@ -49,6 +50,11 @@ const mostRelations = 20_000
 // server, if that is known from before.
 func NewFacts(cfg Config, known *BuiltIns) *Facts {
 	f := &Facts{cfg: cfg, asking: make(chan struct{}, 1)}
+	for _, reads := range cfg.Pure {
+		for _, r := range reads {
+			f.listed = append(f.listed, qualified(r))
+		}
+	}
 	f.mu.builtIns = known
 	f.mu.path = []string{"pg_catalog", "public"} // mostly; the server says
 	f.mu.relations = map[sqlscan.Name]*relation{}
@@ -87,7 +93,7 @@ func (f *Facts) Judge(st *sqlscan.Statement, params []uint32, now, maxAge time.D
 		at = min(at, r.at)
 		rels = append(rels, r)
 	}
-	for _, n := range f.listed() {
+	for _, n := range f.listed {
 		r := f.mu.relations[n]
 		if r == nil || now-r.at >= maxAge {
 			return Verdict{}, 0, false
@@ -240,15 +246,11 @@ func (f *Facts) Ask(ctx context.Context, pc *pgconn.PgConn, st *sqlscan.Statemen
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	return f.ask(ctx, pc, st, now, maxAge)
+	return f.AskAlone(ctx, pc, st, now, maxAge)
 }
 
 // AskAlone is Ask for one who waits for nobody.
 func (f *Facts) AskAlone(ctx context.Context, pc *pgconn.PgConn, st *sqlscan.Statement, now func() time.Duration, maxAge time.Duration) error {
-	return f.ask(ctx, pc, st, now, maxAge)
-}
-
-func (f *Facts) ask(ctx context.Context, pc *pgconn.PgConn, st *sqlscan.Statement, now func() time.Duration, maxAge time.Duration) error {
 	for range 3 {
 		err := f.askOnce(ctx, pc, st, now(), maxAge)
 		if !errors.Is(err, errPathChanged) {
@@ -256,22 +258,4 @@ func (f *Facts) ask(ctx context.Context, pc *pgconn.PgConn, st *sqlscan.Statemen
 		}
 	}
 	return errPathChanged
-}
-
-// Judge asks the server about one statement, and keeps nothing.
-func Judge(ctx context.Context, pc *pgconn.PgConn, st *sqlscan.Statement, params []uint32) (Verdict, error) {
-	f := NewFacts(Config{Temporary: true}, nil)
-	now := func() time.Duration { return 0 }
-	v, _, ok := f.Judge(st, params, 0, time.Hour)
-	if ok {
-		return v, nil
-	}
-	if err := f.ask(ctx, pc, st, now, time.Hour); err != nil {
-		return Verdict{}, err
-	}
-	v, _, ok = f.Judge(st, params, 0, time.Hour)
-	if !ok {
-		return Verdict{}, errors.New("catalog: the server did not answer in full")
-	}
-	return v, nil
 }

@@ -2,9 +2,11 @@ package catalog
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
@@ -110,4 +112,22 @@ func names(v Verdict) string {
 	}
 	slices.Sort(list)
 	return strings.Join(list, " ")
+}
+
+// Judge asks the server about one statement, and keeps nothing.
+func Judge(ctx context.Context, pc *pgconn.PgConn, st *sqlscan.Statement, params []uint32) (Verdict, error) {
+	f := NewFacts(Config{Temporary: true}, nil)
+	now := func() time.Duration { return 0 }
+	v, _, ok := f.Judge(st, params, 0, time.Hour)
+	if ok {
+		return v, nil
+	}
+	if err := f.AskAlone(ctx, pc, st, now, time.Hour); err != nil {
+		return Verdict{}, err
+	}
+	v, _, ok = f.Judge(st, params, 0, time.Hour)
+	if !ok {
+		return Verdict{}, errors.New("catalog: the server did not answer in full")
+	}
+	return v, nil
 }

@@ -19,6 +19,10 @@ const (
 	inBody                // of a function, or a check constraint: its parameters are of types that aren't looked at
 )
 
+// stored says whether the piece is as the server prints it: names without a
+// schema are built in.
+func (p place) stored() bool { return p == inView || p == inPolicy }
+
 // judging collects what is found about a statement, or about a piece of SQL
 // that the catalog holds.
 type judging struct {
@@ -139,7 +143,7 @@ func (j *judging) call(c sqlscan.Call) {
 	}
 	found := j.userCandidates(c)
 	found = j.castByName(c) || found
-	if c.Schema == "" && (j.place == inView || j.place == inPolicy || j.inPath("pg_catalog")) || c.Schema == "pg_catalog" {
+	if c.Schema == "" && (j.place.stored() || j.inPath("pg_catalog")) || c.Schema == "pg_catalog" {
 		found = j.builtInCandidates(c) || found
 	}
 	if !found {
@@ -150,7 +154,7 @@ func (j *judging) call(c sqlscan.Call) {
 // userCandidates looks at users' functions that a call may mean.
 func (j *judging) userCandidates(c sqlscan.Call) (found bool) {
 	for _, f := range j.functions[c.Name.Name] {
-		if c.Schema == "" && (!j.inPath(f.schema) || j.place == inView || j.place == inPolicy) || c.Schema != "" && c.Schema != f.schema {
+		if c.Schema == "" && (!j.inPath(f.schema) || j.place.stored()) || c.Schema != "" && c.Schema != f.schema {
 			continue
 		}
 		if !j.takes(c.Args, f.kind, f.least, f.most) {
@@ -205,7 +209,7 @@ func (j *judging) builtInCandidates(c sqlscan.Call) (found bool) {
 		return false
 	case clocks[name], name == "age" && c.Args != 2:
 		j.time(ReasonVolatile, name)
-	case j.place == inPolicy && !volatile && (stable && identities[name]):
+	case j.place == inPolicy && stable && !volatile && identities[name]:
 	case volatile && name == "timezone":
 		// To 13 it is VOLATILE for timetz, a type that nothing here is of.
 	case volatile && !(name == "ts_rewrite" && c.Args == 3):
@@ -347,7 +351,7 @@ func (j *judging) judgeOperators() {
 	// OPERATOR(s.=) looks into s alone, where no built-in twin is. What a view
 	// implies (USING, CASE x WHEN) was found under its maker's search_path, and
 	// is not in its text.
-	plain := j.st.Features&sqlscan.FeatureOperatorSyntax == 0 && j.place != inView && j.place != inPolicy
+	plain := j.st.Features&sqlscan.FeatureOperatorSyntax == 0 && !j.place.stored()
 	for _, name := range j.st.Operators {
 		for _, o := range j.unsteady[name] {
 			if o.volatility == 'v' || !stables[o.function] {

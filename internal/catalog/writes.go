@@ -221,7 +221,7 @@ func (w *writing) close() {
 		}
 	}
 	for name, volatility := range w.builtIns {
-		if volatility == 'v' && !writesNothing[name] || runsText[name] {
+		if volatility == 'v' && !writesNothing[name] || runsText(name) {
 			w.doubt("the function " + name)
 		}
 	}
@@ -356,7 +356,7 @@ func (w *writing) run(fn uint32, why string, how running) {
 		w.doubt(why + ": a function that is gone")
 		return
 	case fn < firstUserOID:
-		if how == runTrigger || f.volatility == 'v' && !writesNothing[name] || runsText[name] {
+		if how == runTrigger || f.volatility == 'v' && !writesNothing[name] || runsText(name) {
 			w.doubt(why + ": the function " + full)
 		}
 		return
@@ -430,7 +430,7 @@ func (w *writing) relationsWritten() []Relation {
 var (
 	// writesNothing are VOLATILE, and yet write to no table. Those of sequences
 	// and notifications do something else that no cached answer shows.
-	writesNothing = wordSet(`nextval setval currval lastval random random_normal setseed clock_timestamp timeofday gen_random_uuid uuidv4 uuidv7
+	writesNothing = set(strings.Fields(`nextval setval currval lastval random random_normal setseed clock_timestamp timeofday gen_random_uuid uuidv4 uuidv7
 		pg_notify pg_sleep pg_sleep_for pg_sleep_until pg_sequence_last_value pg_lock_status pg_blocking_pids
 		pg_advisory_lock pg_advisory_lock_shared pg_advisory_xact_lock pg_advisory_xact_lock_shared
 		pg_try_advisory_lock pg_try_advisory_lock_shared pg_try_advisory_xact_lock pg_try_advisory_xact_lock_shared
@@ -438,31 +438,23 @@ var (
 		pg_is_in_recovery pg_current_wal_lsn pg_current_wal_insert_lsn pg_current_wal_flush_lsn pg_last_wal_replay_lsn pg_last_wal_receive_lsn
 		pg_xact_status txid_status pg_xact_commit_timestamp pg_last_committed_xact
 		pg_relation_size pg_table_size pg_total_relation_size pg_indexes_size pg_database_size pg_tablespace_size
-		pg_partition_tree pg_partition_ancestors pg_notification_queue_usage pg_prepared_xact pg_stat_get_activity`)
+		pg_partition_tree pg_partition_ancestors pg_notification_queue_usage pg_prepared_xact pg_stat_get_activity`)...)
 
-	// runsText aren't VOLATILE, and yet read whatever relation, or run whatever
-	// type's input, they are told to in text or by OID.
-	runsText = wordSet(`table_to_xml table_to_xmlschema table_to_xml_and_xmlschema schema_to_xml schema_to_xmlschema
-		schema_to_xml_and_xmlschema database_to_xml database_to_xmlschema database_to_xml_and_xmlschema
-		query_to_xml query_to_xmlschema query_to_xml_and_xmlschema cursor_to_xml cursor_to_xmlschema ts_stat ts_rewrite
-		domain_in domain_recv array_in array_recv record_in record_recv range_in range_recv multirange_in multirange_recv
-		pg_input_is_valid pg_input_error_info`)
+	// runsMore do what the loud ones do, and are VOLATILE in part, or only to
+	// those who write.
+	runsMore = set("query_to_xml", "query_to_xmlschema", "query_to_xml_and_xmlschema", "cursor_to_xml", "cursor_to_xmlschema", "ts_stat", "ts_rewrite")
 
 	// triggersWriteNothing are trigger functions of the server and of its
 	// extensions: they set columns of the new row, or notify.
-	triggersWriteNothing = wordSet(`suppress_redundant_updates_trigger tsvector_update_trigger tsvector_update_trigger_column
-		moddatetime autoinc insert_username triggered_change_notification`)
+	triggersWriteNothing = set(strings.Fields(`suppress_redundant_updates_trigger tsvector_update_trigger tsvector_update_trigger_column
+		moddatetime autoinc insert_username triggered_change_notification`)...)
 
 	// extensionWritesNothing are functions of common extensions, in C, that
 	// aren't IMMUTABLE.
-	extensionWritesNothing = wordSet(`uuid_generate_v1 uuid_generate_v1mc uuid_generate_v4 gen_random_uuid gen_random_bytes gen_salt
-		unaccent word_similarity_op strict_word_similarity_op similarity_op show_limit`)
+	extensionWritesNothing = set(strings.Fields(`uuid_generate_v1 uuid_generate_v1mc uuid_generate_v4 gen_random_uuid gen_random_bytes gen_salt
+		unaccent word_similarity_op strict_word_similarity_op similarity_op show_limit`)...)
 )
 
-func wordSet(words string) map[string]bool {
-	m := make(map[string]bool)
-	for _, w := range strings.Fields(words) {
-		m[w] = true
-	}
-	return m
-}
+// runsText says whether a function reads whatever relation, or runs whatever
+// type's input, it is told to in text or by OID.
+func runsText(name string) bool { return loud[name] || runsMore[name] }

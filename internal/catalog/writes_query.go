@@ -318,9 +318,9 @@ func (q *questionnaire) params() [][]byte {
 	}
 	flag := func(b bool) []byte { return strconv.AppendBool(nil, b) }
 	return [][]byte{
-		pgArray(schemas), pgArray(names), pgArray(how), flag(q.actions || q.truncate), flag(q.truncate),
-		pgArray(fnSchemas), pgArray(fnNames), pgArray(fnHow), flag(q.anywhere),
-		pgArray(sorted(q.ops)), pgArray(sorted(types)), flag(q.refresh), pgArray(q.typeOIDs),
+		textArray(schemas), textArray(names), textArray(how), flag(q.actions || q.truncate), flag(q.truncate),
+		textArray(fnSchemas), textArray(fnNames), textArray(fnHow), flag(q.anywhere),
+		textArray(sorted(q.ops)), textArray(sorted(types)), flag(q.refresh), textArray(q.typeOIDs),
 	}
 }
 
@@ -450,23 +450,4 @@ func sorted(list []string) []string {
 	list = slices.Clone(list)
 	slices.Sort(list)
 	return slices.Compact(list)
-}
-
-// pgArray writes an array of text as PostgreSQL reads it.
-func pgArray(list []string) []byte {
-	b := []byte{'{'}
-	for i, s := range list {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = append(b, '"')
-		for k := range len(s) {
-			if s[k] == '"' || s[k] == '\\' {
-				b = append(b, '\\')
-			}
-			b = append(b, s[k])
-		}
-		b = append(b, '"')
-	}
-	return append(b, '}')
 }
