@@ -110,3 +110,29 @@ func ParseParams(s string) (Params, bool) {
 	}
 	return p, true
 }
+
+// EachParam calls f with each value that AppendParams wrote but NULLs, until it
+// returns false. The values are parts of s.
+func EachParam(s string, f func(i int, value string) bool) {
+	for i := 0; len(s) > 0; i++ {
+		n, used := uvarint(s[1:])
+		s = s[1+used:]
+		if n == 0 {
+			continue
+		}
+		if !f(i, s[:n-1]) {
+			return
+		}
+		s = s[n-1:]
+	}
+}
+
+func uvarint(s string) (v uint64, used int) {
+	for i := range len(s) {
+		v |= uint64(s[i]&0x7f) << (7 * i)
+		if s[i] < 0x80 {
+			return v, i + 1
+		}
+	}
+	return 0, len(s)
+}
