@@ -2,7 +2,9 @@ package cachedpgx
 
 import (
 	"context"
-	"database/sql/driver"
+	"encoding/binary"
+
+	"github.com/cachedpgx/cachedpgx/internal/typemap"
 )
 
 // admission is what is known of a call before it runs: either everything that
@@ -14,6 +16,8 @@ type admission struct {
 	scope  *scope
 	judged *judgement
 	key    string
+	params string // the end of key: the arguments as they are sent; "": as Go values
+	oids   []uint32
 	stamp  stamp
 	wish   wish
 	terms  *terms // on which it is cached
@@ -27,13 +31,6 @@ const (
 	unproven proof = iota
 	harmless
 )
-
-// ask is a statement as it was asked.
-type ask struct {
-	text string
-	args []driver.NamedValue
-	prep preparation
-}
 
 // admit finds out whether a call may be answered from the cache. p is the
 // session's pin, nil if it holds none; a session that holds one asks the
@@ -170,12 +167,12 @@ func (c *Cache) admitVerdict(ctx context.Context, a *admission, q ask) string {
 		return reasonModeOff
 	case mode == ModeMarked && !a.terms.marked:
 		return reasonNotMarked
-	case a.st.unstorable.Load():
+	case c.now() < instant(a.st.unstorable.Load()):
 		return reasonUnstorable
 	case a.scope.lags(&c.ledger):
 		return reasonStandby
 	}
-	head := keyHead{scope: a.scope.id, statement: a.st.id, prepared: q.prep}
+	head := keyHead{scope: a.scope.id, statement: a.st.id, prepared: q.prep, orders: q.orders}
 	if c.cfg.Partition != nil {
 		var ok bool
 		if head.partition, ok = c.partition(ctx); !ok {
@@ -184,21 +181,83 @@ func (c *Cache) admitVerdict(ctx context.Context, a *admission, q ask) string {
 	}
 	var buf [256]byte
 	key := appendTags(appendHead(buf[:0], head), a.wish.tags, &c.tags)
+	a.params, a.oids = "", nil
+	reason := ""
 	for i := range q.args {
 		var kind argument
 		if key, kind = appendArgument(key, &q.args[i]); kind == argumentOpaque {
-			return reasonArgument
+			reason = reasonArgument
+			break
 		}
-		if reason := c.admitArgument(a, i, q.args[i].Value, kind, a.terms.marked); reason != "" {
+		if reason = c.admitArgument(a, i, q.args[i].Value, kind); reason != "" {
+			break
+		}
+	}
+	switch reason {
+	case "":
+		a.key = string(key)
+	case reasonArgument:
+		if reason = c.keyParams(a, q, head); reason != "" {
 			return reason
 		}
+	default:
+		return reason
 	}
 	var now standing
 	if a.stamp, now = c.ledger.stamp(); now != standingCurrent {
 		return reasonQuarantine
 	}
-	a.key = string(key)
 	return ""
+}
+
+// keyParams keys the arguments as pgx would send them: that is for all that are
+// no plain Go scalars. A driver.Valuer is asked here, and not again: its load
+// sends what is keyed.
+//
+//	wire arguments = uvarint number of types, 4 bytes each, then as AppendParams
+func (c *Cache) keyParams(a *admission, q ask, head keyHead) string {
+	kind := c.origin.kind.Load()
+	if a.scope == plain || kind == nil {
+		return reasonArgument
+	}
+	typed, ok := a.scope.modes.typed(q.execMode(), q.prep)
+	if !ok {
+		return reasonArgument
+	}
+	if typed {
+		d := a.st.described.Load()
+		if d == nil || d.scope != a.scope.id || d.generation != a.judged.generation {
+			return reasonUndescribed
+		}
+		if a.oids = d.params; a.oids == nil {
+			a.oids = []uint32{}
+		}
+	}
+	head.wire = true
+	var buf [256]byte
+	key := appendTags(appendHead(buf[:0], head), a.wish.tags, &c.tags)
+	key = binary.AppendUvarint(key, uint64(len(a.oids)))
+	for _, oid := range a.oids {
+		key = binary.BigEndian.AppendUint32(key, oid)
+	}
+	at := len(key)
+	key, err := kind.AppendParams(key, a.oids, q.args)
+	if err != nil {
+		return reasonArgument // pgx will say why
+	}
+	a.key = string(key)
+	a.params = a.key[at:]
+	if a.terms.marked {
+		return ""
+	}
+	reason := ""
+	typemap.EachParam(a.params, func(i int, value string) bool {
+		if timeWords(value) {
+			reason = c.admitDateWord(a, i)
+		}
+		return reason == ""
+	})
+	return reason
 }
 
 // partition asks the user's Partition, and survives it.

@@ -28,7 +28,7 @@ type Cache struct {
 	loads      *flights[loaded]
 	asks       *flights[*judgement]
 	slots      chan struct{} // one for each load that may run; nil: no limit
-	tooBig     *otter.Cache[string, instant]
+	tooBig     *otter.Cache[string, *tooBig]
 	counters   counters
 	mode       atomic.Uint32
 	tasks      *tasks
@@ -73,7 +73,7 @@ func newCache(inner driver.Connector, cfg Config) *Cache {
 	if cfg.LoadLimit > 0 {
 		c.slots = make(chan struct{}, cfg.LoadLimit)
 	}
-	c.tooBig = otter.Must(&otter.Options[string, instant]{MaximumSize: mostTooBig, Executor: inline})
+	c.tooBig = otter.Must(&otter.Options[string, *tooBig]{MaximumSize: mostTooBig, Executor: inline})
 	c.sayings.at = map[string]time.Time{}
 	return c
 }
@@ -238,10 +238,13 @@ func (c *Cache) hit(a *admission) (driver.Rows, standing, error) {
 // empty reason says that it is answered; with any other, the call goes to the
 // server by itself.
 func (c *Cache) miss(ctx context.Context, a *admission, q ask) (driver.Rows, string, error) {
-	if ctx.Done() != nil {
+	switch {
+	case q.params != "":
+		q.args = nil // they are encoded, and not read any more
+	case ctx.Done() != nil:
 		q.args = detached(q.args) // the load may outlive the call
 	}
-	if until, ok := c.tooBig.GetIfPresent(a.key); ok && c.now() < until {
+	if b, ok := c.tooBig.GetIfPresent(a.key); ok && c.now() < b.until && b.within(c.limitsOf(a.terms.policy)) {
 		return nil, reasonTooBig, nil
 	}
 	l, p, err := c.loads.do(ctx, request[loaded]{
@@ -256,6 +259,14 @@ func (c *Cache) miss(ctx context.Context, a *admission, q ask) (driver.Rows, str
 		if p != partNone && errors.Is(err, context.Canceled) && c.tasks.closing.Err() != nil {
 			err = ErrClosed
 		}
+		switch {
+		case errors.Is(err, errOtherTypes):
+			return nil, reasonUndescribed, nil
+		case p == partNone && a.scope != plain:
+			err = callersEnd(err)
+		case p == partFollower:
+			err = ownError(err)
+		}
 		return nil, "", err
 	}
 	if l.open != nil {
@@ -264,11 +275,11 @@ func (c *Cache) miss(ctx context.Context, a *admission, q ask) (driver.Rows, str
 		}
 		return l.openFor(ctx), "", nil
 	}
-	how := readShared
 	if p == partLeader {
-		how = readOnce
+		rows, err := l.rows.Reader(readOnce, l.tail)
+		return rows, "", err
 	}
-	rows, err := l.rows.Reader(how, l.tail)
+	rows, err := l.rows.Reader(readShared, ownError(l.tail))
 	return rows, "", err
 }
 
@@ -286,7 +297,7 @@ func (c *Cache) missPinned(ctx context.Context, a *admission, q ask, p *pin) (dr
 	if err != nil {
 		return nil, err
 	}
-	if same {
+	if same && l.reason != reasonUnstorable {
 		c.keep(a, l, start, p)
 	}
 	if l.open != nil {

@@ -143,16 +143,19 @@ func (c *Conn) run(ctx context.Context, op func(*pin) error) (err error) {
 
 // QueryContext implements driver.QueryerContext.
 func (c *Conn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
-	return c.query(ctx, ask{query, args, direct})
+	return c.query(ctx, ask{text: query, args: args, prep: direct})
 }
 
 // ExecContext implements driver.ExecerContext.
 func (c *Conn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
-	return c.exec(ctx, ask{query, args, direct})
+	return c.exec(ctx, ask{text: query, args: args, prep: direct})
 }
 
 func (c *Conn) query(ctx context.Context, q ask) (driver.Rows, error) {
 	if err := c.use(); err != nil {
+		return nil, err
+	}
+	if err := c.understand(ctx, &q, byQuery); err != nil {
 		return nil, err
 	}
 	st := c.cache.statements.get(q.text)
@@ -161,7 +164,7 @@ func (c *Conn) query(ctx context.Context, q ask) (driver.Rows, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		rows, why, known, err := c.cached(ctx, st, q)
+		rows, why, known, err := c.cached(ctx, st, &q)
 		if why == "" {
 			return rows, err
 		}
@@ -174,7 +177,10 @@ func (c *Conn) query(ctx context.Context, q ask) (driver.Rows, error) {
 	var rows driver.Rows
 	asked := 0
 	err := c.run(ctx, func(p *pin) (err error) {
-		rows, err = p.server.query(ctx, q.text, q.args, q.prep)
+		rows, err = p.server.query(ctx, q)
+		if pr == harmless && isStalePlan(err) && p.server.txStatus() == 'I' {
+			rows, err = p.server.query(ctx, q) // it was made anew
+		}
 		// A session that has just taken its connection has nothing to lose
 		// with it, and a read can be asked again.
 		if asked++; err != nil && c.pin == nil && p.died(ctx) && pr == harmless && asked == 1 {
@@ -206,11 +212,46 @@ func (c *Conn) query(ctx context.Context, q ask) (driver.Rows, error) {
 	}), nil
 }
 
+// understand takes what stands before the arguments for pgx's orders, and has a
+// QueryRewriter rewrite the statement: what counts is what the server gets.
+//
+// pgx's own rewriters need no connection. Another's gets one, as with pgx, so
+// that its reads need one even where they are served from memory; what it does
+// there is not seen.
+func (c *Conn) understand(ctx context.Context, q *ask, by way) error {
+	if len(q.args) == 0 || !leads(q.args[0].Value) || !c.cache.origin.overPgx() {
+		return nil
+	}
+	q.takeOrders(by)
+	if q.orders == nil || q.orders.rewriter == nil {
+		return nil
+	}
+	switch q.orders.rewriter.(type) {
+	case pgx.NamedArgs, pgx.StrictNamedArgs:
+		return q.rewrite(ctx, nil)
+	}
+	if c.pin != nil {
+		c.pin.info.soiled = true
+		return q.rewrite(ctx, c.pin.server.pgx())
+	}
+	p, err := c.cache.origin.take(ctx, useSession)
+	if err != nil {
+		return err
+	}
+	defer p.giveBack()
+	p.info.soiled = true
+	return q.rewrite(ctx, p.server.pgx())
+}
+
 // cached answers a read of a clean session from the cache, or by a load. An
 // empty reason says that it is answered.
-func (c *Conn) cached(ctx context.Context, st *statement, q ask) (driver.Rows, string, proof, error) {
+//
+// Arguments that it has encoded for the key are left in q, for whoever runs the
+// statement.
+func (c *Conn) cached(ctx context.Context, st *statement, q *ask) (driver.Rows, string, proof, error) {
 	for {
-		a := c.cache.admit(ctx, st, q, c.pin)
+		a := c.cache.admit(ctx, st, *q, c.pin)
+		q.params, q.oids = a.params, a.oids
 		if a.reason != "" {
 			return nil, a.reason, a.proof, nil
 		}
@@ -227,19 +268,22 @@ func (c *Conn) cached(ctx context.Context, st *statement, q ask) (driver.Rows, s
 			}
 			continue
 		case c.pin != nil:
-			rows, err = c.cache.missPinned(ctx, &a, q, c.pin)
+			rows, err = c.cache.missPinned(ctx, &a, *q, c.pin)
 			if err != nil && c.pin.server.lost() {
 				c.dropLost(outcomeKnown)
 			}
 			return rows, "", a.proof, err
 		}
-		rows, reason, err := c.cache.miss(ctx, &a, q)
+		rows, reason, err := c.cache.miss(ctx, &a, *q)
 		return rows, reason, a.proof, err
 	}
 }
 
 func (c *Conn) exec(ctx context.Context, q ask) (driver.Result, error) {
 	if err := c.use(); err != nil {
+		return nil, err
+	}
+	if err := c.understand(ctx, &q, byExec); err != nil {
 		return nil, err
 	}
 	st := c.cache.statements.get(q.text)
@@ -262,7 +306,7 @@ func (c *Conn) exec(ctx context.Context, q ask) (driver.Result, error) {
 	c.cache.counters.bypass(reason)
 	var res driver.Result
 	err := c.run(ctx, func(p *pin) (err error) {
-		res, err = p.server.exec(ctx, q.text, q.args, q.prep)
+		res, err = p.server.exec(ctx, q)
 		if err != nil {
 			p.died(ctx)
 		}

@@ -2,6 +2,7 @@ package cachedpgx
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -199,6 +200,20 @@ func (e *explaining) scope(s *scope) {
 	}
 }
 
+// size tells of results that were too big to keep.
+func (e *explaining) size(now instant) {
+	b := e.st.tooBig.Load()
+	if b == nil || now >= b.until || !b.within(e.cache.limitsOf(e.out.Policy)) {
+		return
+	}
+	limits := fmt.Sprintf("%d rows or %d bytes", b.limits.Rows, b.limits.Bytes)
+	if b.always {
+		e.because(reasonTooBig, limits, false)
+		return
+	}
+	e.out.Notes = append(e.out.Notes, "with some arguments the result was larger than "+limits+", so that it went to the server")
+}
+
 // settings gives the reasons that lie in the configuration and the call.
 func (e *explaining) settings() {
 	switch {
@@ -207,9 +222,11 @@ func (e *explaining) settings() {
 	case e.wish.invalid != nil:
 		e.because(reasonPolicy, e.wish.invalid.Error(), false)
 	}
-	if e.st.unstorable.Load() {
+	now := e.cache.now()
+	if now < instant(e.st.unstorable.Load()) {
 		e.because(reasonUnstorable, "", false)
 	}
+	e.size(now)
 	if e.cache.ledger.quarantines.Load() != 0 && e.st.isRead() {
 		e.out.Notes = append(e.out.Notes, "for the moment nothing is served: the outcome of a write is not known yet")
 	}

@@ -49,7 +49,8 @@ var fixes = map[string]string{
 	reasonScope:      "connections keep coming up with different settings: give them all the same",
 	reasonBackslash:  "standard_conforming_strings is off: write E'…' for texts with backslashes",
 	reasonStandby:    "a standby may lag behind this handle's writes: read from the primary",
-	reasonUnstorable: "a column's type has a codec of the user's own: cast it to a built-in type",
+	reasonUnstorable: "connections differ too much in the types that are registered on them: register the same on each, or cast the column to a built-in type",
+	reasonTooBig:     "its last result was larger than %s: ask for fewer rows, or raise MaxRows and MaxResultBytes",
 	reasonPolicy:     "mend the policy: %s",
 	reasonRule:       "mend the Rule's Match, which panicked (%s)",
 }

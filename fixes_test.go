@@ -21,7 +21,7 @@ func TestFixes(t *testing.T) {
 		codes[catalog.CodeName(c)] = true
 	}
 	for _, name := range []string{reasonModeOff, reasonNotMarked, reasonAsked, reasonResetHook, reasonPooler, reasonScope,
-		reasonBackslash, reasonStandby, reasonUnstorable, reasonPolicy, reasonRule} {
+		reasonBackslash, reasonStandby, reasonUnstorable, reasonTooBig, reasonPolicy, reasonRule} {
 		codes[name] = true
 	}
 	for name := range codes {

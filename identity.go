@@ -2,6 +2,7 @@ package cachedpgx
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 	"time"
 
@@ -27,12 +28,23 @@ func (o *origin) meet(ctx context.Context, dc *stdlib.Conn) bool {
 	return !pc.IsClosed()
 }
 
+// wantsDonor says whether the types that are registered on a connection just
+// dialled can't be copied.
+func (o *origin) wantsDonor(dc *stdlib.Conn) bool {
+	info, ok := dc.Conn().PgConn().CustomData()[connInfoKey].(*serverConn)
+	return ok && !info.used && info.types.Wants()
+}
+
 // newInfo begins what is known of a connection.
 func (o *origin) newInfo(dc *stdlib.Conn) *serverConn {
 	cfg := dc.Conn().Config()
 	info := &serverConn{
 		born: o.dialled.Add(1), replanned: o.replans.Load(),
-		autoPrepares: cfg.DefaultQueryExecMode == pgx.QueryExecModeCacheStatement && cfg.StatementCacheCapacity > 0,
+		modes: modesOf(cfg), types: o.types.Source(dc.Conn().TypeMap()),
+	}
+	info.tracer, _ = cfg.Tracer.(pgx.QueryTracer)
+	if kind := info.types.Maps(); kind != nil {
+		o.kind.Store(kind)
 	}
 	dc.Conn().PgConn().CustomData()[connInfoKey] = info
 	return info
@@ -48,7 +60,7 @@ func (o *origin) identify(ctx context.Context, pc *pgconn.PgConn, info *serverCo
 		}
 		return
 	}
-	info.scope, info.probe = o.adopt(id, pc.PID()), id.probe
+	info.scope, info.probe = o.adopt(id, pc.PID(), info.modes), id.probe
 }
 
 // plain is the scope of connections of another driver, which can't be asked.
@@ -82,9 +94,9 @@ const (
 )
 
 // adopt makes the identity of a connection just dialled the current scope.
-func (o *origin) adopt(id identity, pid uint32) *scope {
+func (o *origin) adopt(id identity, pid uint32, how modes) *scope {
 	pooled := o.pooler || id.pid != strconv.FormatUint(uint64(pid), 10)
-	text := id.text
+	text := fmt.Sprintf("%s %d %t %t", id.text, how.standard, how.statements, how.descriptions)
 	if pooled {
 		text = "pooled " + text
 	}
@@ -97,7 +109,7 @@ func (o *origin) adopt(id identity, pid uint32) *scope {
 			clear(o.scopes.byText)
 		}
 		o.scopes.lastID++
-		s = &scope{id: o.scopes.lastID, text: text, system: id.system, recovery: id.recovery, pooled: pooled, odd: id.odd}
+		s = &scope{id: o.scopes.lastID, text: text, said: id.text, system: id.system, recovery: id.recovery, pooled: pooled, odd: id.odd, modes: how}
 		o.scopes.byText[text] = s
 	}
 	old := o.current.Swap(s)

@@ -23,6 +23,7 @@ import (
 // The layer table of docs/: a file uses what is declared in files of its own
 // rank or lower. A new file gets its line here.
 var fileRanks = map[string]int{
+	"ask.go":      0,
 	"context.go":  0,
 	"doc.go":      0,
 	"errors.go":   0,
@@ -37,20 +38,21 @@ var fileRanks = map[string]int{
 	"rowscache.go":  1,
 	"statements.go": 1,
 
-	"config.go":     2,
-	"facts.go":      2,
-	"fixes.go":      2,
-	"rules.go":      2,
-	"dsn.go":        2,
-	"hook.go":       2,
-	"origin.go":     2,
-	"pin.go":        2,
-	"identity.go":   2,
-	"idle.go":       2,
-	"scope.go":      2,
-	"server.go":     2,
-	"server_pgx.go": 2,
-	"server_sql.go": 2,
+	"config.go":      2,
+	"facts.go":       2,
+	"fixes.go":       2,
+	"rules.go":       2,
+	"dsn.go":         2,
+	"hook.go":        2,
+	"origin.go":      2,
+	"pin.go":         2,
+	"identity.go":    2,
+	"idle.go":        2,
+	"scope.go":       2,
+	"server.go":      2,
+	"server_pgx.go":  2,
+	"server_open.go": 2,
+	"server_sql.go":  2,
 
 	"cache.go":     3,
 	"explain.go":   3,
@@ -72,7 +74,8 @@ var fileRanks = map[string]int{
 // for code that ships.
 var packageRanks = map[string]int{
 	"internal/sqlscan": 0,
-	"internal/rowset":  0,
+	"internal/typemap": 0,
+	"internal/rowset":  1,
 	"internal/catalog": 1,
 }
 

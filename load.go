@@ -10,12 +10,17 @@ import (
 	"github.com/cachedpgx/cachedpgx/internal/rowset"
 )
 
-func (c *Cache) loadQuery(a *admission, q ask) loadQuery {
-	limits := rowset.Limits{Rows: a.terms.policy.MaxRows, Bytes: a.terms.policy.MaxResultBytes}
+// limitsOf bounds what a load keeps under a policy.
+func (c *Cache) limitsOf(p Policy) rowset.Limits {
+	limits := rowset.Limits{Rows: p.MaxRows, Bytes: p.MaxResultBytes}
 	if limits.Bytes < 0 || limits.Bytes > c.cfg.MaxBytes {
 		limits.Bytes = c.cfg.MaxBytes
 	}
-	return loadQuery{text: q.text, args: q.args, prep: q.prep, limits: limits, shape: &a.st.shape}
+	return limits
+}
+
+func (c *Cache) loadQuery(a *admission, q ask) loadQuery {
+	return loadQuery{ask: q, limits: c.limitsOf(a.terms.policy), shape: &a.st.shape}
 }
 
 // load runs a read at the server and keeps what it brings. Before that it looks
@@ -89,6 +94,7 @@ func (c *Cache) load(ctx context.Context, a *admission, q ask) (loaded, error) {
 	}
 	if err != nil {
 		if p != nil {
+			c.relearn(a, err, p.scope())
 			p.giveBack()
 		}
 		return loaded{}, err
@@ -125,6 +131,16 @@ func (l loaded) discard() {
 	}
 }
 
+// relearn takes down which types a statement's parameters have, after a load
+// found others than those that its arguments were encoded for: somebody else has
+// altered a table.
+func (c *Cache) relearn(a *admission, err error, s *scope) {
+	var other *otherTypesError
+	if errors.As(err, &other) {
+		c.describe(a.st, s, description{other.oids, true})
+	}
+}
+
 // enter waits for a turn to load; leave ends it.
 func (c *Cache) enter(ctx context.Context) error {
 	if c.slots == nil {
@@ -149,11 +165,14 @@ func (c *Cache) leave() {
 // from ever being served in that case; not storing it saves the memory.
 func (c *Cache) keep(a *admission, l loaded, start instant, p *pin) {
 	if l.open != nil {
+		until := c.now() + instant(tooBigFor)
 		if l.reason == reasonUnstorable {
-			a.st.unstorable.Store(true)
-		} else {
-			c.tooBig.Set(a.key, c.now()+instant(tooBigFor))
+			a.st.unstorable.Store(int64(until))
+			return
 		}
+		b := &tooBig{until: until, limits: c.limitsOf(a.terms.policy), always: l.always}
+		c.tooBig.Set(a.key, b)
+		a.st.tooBig.Store(b)
 		return
 	}
 	if l.tail != nil {

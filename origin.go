@@ -16,7 +16,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
 
-	"github.com/cachedpgx/cachedpgx/internal/rowset"
+	"github.com/cachedpgx/cachedpgx/internal/typemap"
 )
 
 // origin is where rows come from: the pool of server connections, an ordinary
@@ -27,7 +27,7 @@ import (
 type origin struct {
 	db     *sql.DB
 	inner  driver.Connector
-	maps   *rowset.Maps
+	types  *typemap.Registry
 	log    *slog.Logger
 	pooler bool // declared: cache_pooler=transaction
 
@@ -36,7 +36,8 @@ type origin struct {
 
 	// The scope of the youngest connection. Hits are served under it.
 	current atomic.Pointer[scope]
-	differ  atomic.Bool // connections have taken turns with their scopes of late
+	kind    atomic.Pointer[typemap.Maps] // as the youngest connection encodes arguments
+	differ  atomic.Bool                  // connections have taken turns with their scopes of late
 	scopes  struct {
 		sync.Mutex
 		byText  map[string]*scope
@@ -66,7 +67,7 @@ type origin struct {
 }
 
 func newOrigin(inner driver.Connector, cfg Config) *origin {
-	o := &origin{inner: inner, maps: rowset.NewMaps(), log: cfg.Logger, pooler: cfg.pooler, pgxpool: poolOf(inner)}
+	o := &origin{inner: inner, types: typemap.NewRegistry(), log: cfg.Logger, pooler: cfg.pooler, pgxpool: poolOf(inner)}
 	o.scopes.byText = map[string]*scope{}
 	o.db = sql.OpenDB(dialler{o})
 	o.db.SetMaxOpenConns(cfg.ServerPool.MaxOpen)
@@ -96,7 +97,18 @@ func (d dialler) Connect(ctx context.Context) (driver.Conn, error) {
 		return c, nil
 	}
 	if d.o.meet(ctx, dc) {
-		return dc, nil
+		if !d.o.wantsDonor(dc) {
+			return dc, nil
+		}
+		// Codecs that nobody else may use: this connection gives up its own,
+		// once, and the next one serves.
+		m := dc.Conn().TypeMap()
+		goodbye, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
+		_ = dc.Conn().Close(goodbye)
+		cancel()
+		_ = dc.Close()
+		d.o.types.Donate(m)
+		return d.Connect(ctx)
 	}
 	// The connection was lost while it was asked who it is. The next one is
 	// asked when it is first loaded from, so that a server that can't bear the
@@ -185,7 +197,7 @@ func (o *origin) connect(ctx context.Context) (*pin, error) {
 		if !ok {
 			p.info = o.newInfo(dc)
 		}
-		p.server = &pgxServer{dc: dc, info: p.info, maps: o.maps}
+		p.server = &pgxServer{dc: dc, info: p.info}
 		return p, nil
 	}
 	o.current.CompareAndSwap(nil, plain)
@@ -210,7 +222,7 @@ func (o *origin) other(dc driver.Conn) *serverConn {
 	if o.others.byConn == nil || len(o.others.byConn) >= mostOthers {
 		o.others.byConn = map[driver.Conn]*serverConn{}
 	}
-	info := &serverConn{born: o.dialled.Add(1), autoPrepares: true}
+	info := &serverConn{born: o.dialled.Add(1)}
 	o.others.byConn[dc] = info
 	return info
 }

@@ -8,27 +8,31 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/cachedpgx/cachedpgx/internal/typemap"
 )
 
 // serverConn is what is known of one server connection. It belongs to whoever
 // holds the connection.
 type serverConn struct {
-	born         uint64
-	used         bool   // somebody has run something on it
-	scope        *scope // nil: it did not say who it is
-	probe        string // what probeSQL answered then
-	replanned    uint64 // origin.replans when its plans were last dropped
-	vouched      uint64 // origin.suspect when it last answered a ping
-	soiled       bool   // something ran that may have changed settings unseen: a trigger, a view, a default
-	autoPrepares bool   // running a text directly does what running it prepared does
-	prepared     map[string]bool
-	order        []string // of prepared, oldest first
+	born      uint64
+	used      bool   // somebody has run something on it
+	scope     *scope // nil: it did not say who it is
+	probe     string // what probeSQL answered then
+	replanned uint64 // origin.replans when its plans were last dropped
+	vouched   uint64 // origin.suspect when it last answered a ping
+	soiled    bool   // something ran that may have changed settings unseen: a trigger, a view, a default
+	modes     modes
+	types     *typemap.Source
+	tracer    pgx.QueryTracer // the user's, nil if there is none
+	prepared  map[string]bool // by name
+	order     []string        // of prepared, oldest first
 }
 
 // notePrepared counts a statement left prepared on the connection, and drops
 // the oldest beyond the limit.
-func (sc *serverConn) notePrepared(ctx context.Context, pc *pgx.Conn, text string) {
-	if sc.prepared[text] {
+func (sc *serverConn) notePrepared(ctx context.Context, pc *pgx.Conn, name string) {
+	if sc.prepared[name] {
 		return
 	}
 	if sc.prepared == nil {
@@ -42,8 +46,8 @@ func (sc *serverConn) notePrepared(ctx context.Context, pc *pgx.Conn, text strin
 			_ = pc.Deallocate(ctx, oldest)
 		}
 	}
-	sc.prepared[text] = true
-	sc.order = append(sc.order, text)
+	sc.prepared[name] = true
+	sc.order = append(sc.order, name)
 }
 
 // connInfoKey is where a pgx connection carries its serverConn.
@@ -193,7 +197,7 @@ func (p *pin) clean(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if id.residue || id.text != p.info.scope.text {
+	if id.residue || id.text != p.info.scope.said {
 		return false, nil
 	}
 	return true, p.replan(ctx)

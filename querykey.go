@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"database/sql/driver"
 	"encoding/binary"
+	"maps"
 	"math"
 	"reflect"
 	"slices"
@@ -21,8 +22,10 @@ import (
 // interned, so a number that is given once and never again stands for their
 // text.
 //
-//	key       = scope statement prepared partition tags argument*
-//	scope     = 8 bytes, statement = 8 bytes, prepared = 1 byte
+//	key       = scope statement how partition [orders] tags (argument* | wire arguments)
+//	scope     = 8 bytes, statement = 8 bytes
+//	how       = 1 byte: prepared, with orders, arguments as they are sent
+//	orders    = exec mode 4 bytes, result formats: see appendOrders
 //	partition = uvarint length, bytes
 //	tags      = uvarint number, then of each: framed, 8 bytes of its epoch
 //	argument  = framed name, tag, value
@@ -33,7 +36,15 @@ type keyHead struct {
 	scope, statement uint64
 	prepared         preparation
 	partition        string
+	orders           *orders // that stood before the arguments
+	wire             bool    // the arguments are keyed as they are sent: see keyParams
 }
+
+// The bits of how, beside preparation's.
+const (
+	howOrdered byte = 1 << (1 + iota)
+	howWire
+)
 
 // preparation is part of the key: in the exec and simple protocol modes a
 // prepared statement takes arguments that a direct one refuses.
@@ -76,8 +87,43 @@ const (
 func appendHead(b []byte, h keyHead) []byte {
 	b = binary.BigEndian.AppendUint64(b, h.scope)
 	b = binary.BigEndian.AppendUint64(b, h.statement)
-	b = append(b, byte(h.prepared))
-	return appendFramed(b, h.partition)
+	how := byte(h.prepared)
+	if h.orders != nil {
+		how |= howOrdered
+	}
+	if h.wire {
+		how |= howWire
+	}
+	b = appendFramed(append(b, how), h.partition)
+	if h.orders != nil {
+		b = appendOrders(b, h.orders)
+	}
+	return b
+}
+
+// appendOrders keys how the caller has pgx run a statement: the bytes of its
+// result, and of its arguments, go by that.
+//
+//	formats = 0 for none, or uvarint of 1 + number, then of each: [type 4 bytes,] format 2 bytes
+func appendOrders(b []byte, o *orders) []byte {
+	b = binary.BigEndian.AppendUint32(b, uint32(o.mode))
+	if o.positions == nil {
+		b = append(b, 0)
+	} else {
+		b = binary.AppendUvarint(b, uint64(len(o.positions))+1)
+		for _, f := range o.positions {
+			b = binary.BigEndian.AppendUint16(b, uint16(f))
+		}
+	}
+	if o.byOID == nil {
+		return append(b, 0)
+	}
+	b = binary.AppendUvarint(b, uint64(len(o.byOID))+1)
+	for _, oid := range slices.Sorted(maps.Keys(o.byOID)) {
+		b = binary.BigEndian.AppendUint32(b, oid)
+		b = binary.BigEndian.AppendUint16(b, uint16(o.byOID[oid]))
+	}
+	return b
 }
 
 func appendFramed[T string | []byte](b []byte, s T) []byte {
@@ -118,7 +164,7 @@ func appendArgument(b []byte, nv *driver.NamedValue) ([]byte, argument) {
 	case time.Time:
 		return appendTime(b, v), argumentTime
 	case pgx.QueryResultFormats:
-		return b, argumentOpaque // not an argument but an order to pgx
+		return b, argumentOpaque // no argument: pgx takes it only before them
 	}
 	return appendReflected(b, reflect.ValueOf(nv.Value))
 }

@@ -19,8 +19,8 @@ const (
 	reasonScope       = "scope-unstable"
 	reasonNoCatalog   = "no-catalog"
 	reasonTooBig      = "too-big"
-	reasonUnstorable  = "type-not-built-in"
-	reasonBackslash   = "backslash" // with standard_conforming_strings off
+	reasonUnstorable  = "type-not-known" // a column's, to anybody but its own connection
+	reasonBackslash   = "backslash"      // with standard_conforming_strings off
 	reasonPartition   = "partition-failed"
 	reasonStandby     = "standby"
 	reasonPolicy      = "policy-invalid" // WithPolicy's makes no sense

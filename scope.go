@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/cachedpgx/cachedpgx/internal/catalog"
@@ -16,10 +17,46 @@ import (
 type scope struct {
 	id       uint64 // never given twice; stands for text in keys
 	text     string // the real values, not a hash
+	said     string // of it, what the server said
 	system   string // of the server: two servers never share one
 	recovery bool   // a standby, which may lag behind
 	pooled   bool   // a pooler in between: the next statement may meet another session
 	odd      bool   // standard_conforming_strings is off: texts with backslashes read otherwise
+	modes    modes
+}
+
+// modes says how connections run statements.
+type modes struct {
+	standard     pgx.QueryExecMode // where none is ordered
+	statements   bool              // they keep prepared statements, as that mode needs
+	descriptions bool              // they keep descriptions, likewise
+}
+
+func modesOf(cfg *pgx.ConnConfig) modes {
+	return modes{cfg.DefaultQueryExecMode, cfg.StatementCacheCapacity > 0, cfg.DescriptionCacheCapacity > 0}
+}
+
+// autoPrepares says whether running a text directly does what running it
+// prepared does.
+func (m modes) autoPrepares() bool {
+	return m.standard == pgx.QueryExecModeCacheStatement && m.statements
+}
+
+// typed says whether pgx knows the types of parameters in a mode, and encodes
+// arguments for them; ok is false where it refuses to run.
+func (m modes) typed(ordered pgx.QueryExecMode, prep preparation) (typed, ok bool) {
+	if ordered == 0 {
+		ordered = m.standard
+	}
+	switch {
+	case prep == prepared, ordered == pgx.QueryExecModeDescribeExec:
+		return true, true
+	case ordered == pgx.QueryExecModeCacheStatement:
+		return true, m.statements
+	case ordered == pgx.QueryExecModeCacheDescribe:
+		return true, m.descriptions
+	}
+	return false, ordered == pgx.QueryExecModeExec || ordered == pgx.QueryExecModeSimpleProtocol
 }
 
 // lags says whether answers under this scope may be older than a write that

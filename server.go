@@ -14,8 +14,8 @@ import (
 // goroutine at a time. Errors are the inner driver's own; driver.ErrBadConn
 // means that nothing was sent.
 type server interface {
-	query(ctx context.Context, text string, args []driver.NamedValue, prep preparation) (driver.Rows, error)
-	exec(ctx context.Context, text string, args []driver.NamedValue, prep preparation) (driver.Result, error)
+	query(ctx context.Context, q ask) (driver.Rows, error)
+	exec(ctx context.Context, q ask) (driver.Result, error)
 	begin(ctx context.Context, opts driver.TxOptions) (driver.Tx, error)
 	prepare(ctx context.Context, text string) (description, error)
 	ping(ctx context.Context) error
@@ -31,9 +31,7 @@ type server interface {
 
 // loadQuery is a read to load.
 type loadQuery struct {
-	text   string
-	args   []driver.NamedValue
-	prep   preparation
+	ask
 	limits rowset.Limits
 	shape  *atomic.Pointer[rowset.Shape] // the columns of the statement's last result, to share
 }
@@ -45,6 +43,7 @@ type loaded struct {
 	rows   result
 	tail   error
 	reason string
+	always bool // the text has no arguments: it is so whoever asks
 	open   func(done func()) driver.Rows
 	cancel func() // ends the stream's query
 }

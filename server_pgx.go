@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/cachedpgx/cachedpgx/internal/rowset"
+	"github.com/cachedpgx/cachedpgx/internal/typemap"
 )
 
 // pgxServer speaks to a server connection of pgx's stdlib. What is not cached
@@ -18,7 +19,6 @@ import (
 type pgxServer struct {
 	dc   *stdlib.Conn
 	info *serverConn
-	maps *rowset.Maps
 }
 
 var _ server = (*pgxServer)(nil)
@@ -28,30 +28,75 @@ var _ server = (*pgxServer)(nil)
 // message is translated.
 const stalePlan = "0A000"
 
-func (s *pgxServer) query(ctx context.Context, text string, args []driver.NamedValue, prep preparation) (driver.Rows, error) {
-	if err := s.ready(ctx, text, prep); err != nil {
+func (s *pgxServer) query(ctx context.Context, q ask) (driver.Rows, error) {
+	if q.params != "" {
+		rows, err := s.queryParams(ctx, q)
+		if !errors.Is(err, errOtherTypes) {
+			return rows, err
+		}
+	}
+	text, args, name, err := s.words(ctx, q)
+	if err != nil {
 		return nil, err
 	}
 	rows, err := s.dc.QueryContext(ctx, text, args)
-	return rows, s.heal(ctx, text, err)
+	return rows, s.heal(ctx, name, err)
 }
 
-func (s *pgxServer) exec(ctx context.Context, text string, args []driver.NamedValue, prep preparation) (driver.Result, error) {
-	if err := s.ready(ctx, text, prep); err != nil {
+// queryParams runs a query whose arguments were encoded to be keyed, so that no
+// driver.Valuer is asked twice. It is not kept.
+func (s *pgxServer) queryParams(ctx context.Context, q ask) (driver.Rows, error) {
+	if s.dc.Conn().IsClosed() {
+		return nil, driver.ErrBadConn
+	}
+	rows, err := s.open(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	var first [][]byte
+	if rows.Next() {
+		first = rows.RawValues()
+	} else if err := rows.Err(); err != nil {
+		return nil, s.heal(ctx, preparedName(q.text), err)
+	}
+	return rowset.NewStream(nil, first, rows, s.dc.Conn().TypeMap(), func() {}), nil
+}
+
+func (s *pgxServer) exec(ctx context.Context, q ask) (driver.Result, error) {
+	text, args, name, err := s.words(ctx, q)
+	if err != nil {
 		return nil, err
 	}
 	res, err := s.dc.ExecContext(ctx, text, args)
-	return res, s.heal(ctx, text, err)
+	return res, s.heal(ctx, name, err)
+}
+
+// words gives what stdlib's own methods take for a statement, and under which
+// name it is prepared.
+func (s *pgxServer) words(ctx context.Context, q ask) (text string, args []driver.NamedValue, name string, err error) {
+	if name, err = s.ready(ctx, q); err != nil || name == "" && q.orders == nil {
+		return q.text, q.args, name, err
+	}
+	text, values := q.words(name)
+	for i, v := range values[1:] {
+		args = append(args, driver.NamedValue{Ordinal: i + 1, Value: v})
+	}
+	return text, args, name, nil
 }
 
 // heal drops a prepared statement whose plan DDL has made stale, so that the
 // text works again the next time. pgx does so for those it prepared itself.
-func (s *pgxServer) heal(ctx context.Context, text string, err error) error {
-	if err != nil && s.info.prepared[text] && isStalePlan(err) {
-		_ = s.dc.Conn().Deallocate(ctx, text)
-		delete(s.info.prepared, text)
+func (s *pgxServer) heal(ctx context.Context, name string, err error) error {
+	if err != nil && s.info.prepared[name] && isStalePlan(err) {
+		s.forget(ctx, name)
 	}
 	return err
+}
+
+// forget drops what is prepared under a name.
+func (s *pgxServer) forget(ctx context.Context, name string) {
+	_ = s.dc.Conn().Deallocate(ctx, name)
+	delete(s.info.prepared, name)
 }
 
 func isStalePlan(err error) bool {
@@ -60,13 +105,33 @@ func isStalePlan(err error) bool {
 }
 
 // ready prepares a text where running it directly would not do the same: pgx's
-// default mode prepares by itself.
-func (s *pgxServer) ready(ctx context.Context, text string, prep preparation) error {
-	if prep == direct || s.info.autoPrepares || text == "" {
-		return nil
+// default mode prepares by itself. It gives the name, "" if there is no need.
+// The name is not the text: pgx would take a direct call of that for one of the
+// prepared statement, whose arguments are others.
+func (s *pgxServer) ready(ctx context.Context, q ask) (name string, err error) {
+	if q.prep == direct || q.text == "" || s.info.modes.autoPrepares() && q.execMode() == 0 {
+		return "", nil
 	}
-	_, err := s.prepare(ctx, text)
-	return err
+	if text, _ := q.asked(); text != q.text {
+		return "", nil // rewritten: it is not what was prepared
+	}
+	name = preparedName(q.text)
+	_, err = s.prepareNamed(ctx, name, q.text)
+	return name, err
+}
+
+// prepareNamed prepares a text under a name, and leaves it prepared.
+func (s *pgxServer) prepareNamed(ctx context.Context, name, text string) (*pgconn.StatementDescription, error) {
+	pc := s.dc.Conn()
+	sd, err := pc.Prepare(ctx, name, text)
+	if err != nil {
+		if pgconn.SafeToRetry(err) {
+			err = driver.ErrBadConn
+		}
+		return nil, err
+	}
+	s.info.notePrepared(ctx, pc, name)
+	return sd, nil
 }
 
 func (s *pgxServer) begin(ctx context.Context, opts driver.TxOptions) (driver.Tx, error) {
@@ -84,18 +149,17 @@ func (s *pgxServer) prepare(ctx context.Context, text string) (description, erro
 	if pc.IsClosed() {
 		return description{}, driver.ErrBadConn
 	}
-	if s.info.autoPrepares || text == "" {
+	if s.info.modes.autoPrepares() || text == "" {
 		sd, err := pc.PgConn().Prepare(ctx, "", text, nil)
 		if err != nil {
 			return description{}, err
 		}
 		return description{params: sd.ParamOIDs, known: true}, nil
 	}
-	sd, err := pc.Prepare(ctx, text, text)
+	sd, err := s.prepareNamed(ctx, preparedName(text), text)
 	if err != nil {
 		return description{}, err
 	}
-	s.info.notePrepared(ctx, pc, text)
 	return description{params: sd.ParamOIDs, known: true}, nil
 }
 
@@ -125,7 +189,7 @@ func (s *pgxServer) end(release func()) {
 func (s *pgxServer) load(ctx context.Context, q loadQuery) (loaded, error) {
 	l, err := s.loadOnce(ctx, q)
 	if err != nil && isStalePlan(err) && s.txStatus() == 'I' {
-		_ = s.heal(ctx, q.text, err)
+		_ = s.heal(ctx, preparedName(q.text), err)
 		l, err = s.loadOnce(ctx, q)
 	}
 	return l, err
@@ -136,19 +200,8 @@ func (s *pgxServer) loadOnce(ctx context.Context, q loadQuery) (loaded, error) {
 	if pc.IsClosed() {
 		return loaded{}, driver.ErrBadConn
 	}
-	if err := s.ready(ctx, q.text, q.prep); err != nil {
-		return loaded{}, err
-	}
-	args := make([]any, 1+len(q.args))
-	args[0] = rowset.ResultFormats
-	for i, nv := range q.args {
-		args[i+1] = nv.Value
-	}
-	rows, err := pc.Query(ctx, q.text, args...)
+	rows, err := s.open(ctx, q.ask)
 	if err != nil {
-		if pgconn.SafeToRetry(err) {
-			err = driver.ErrBadConn
-		}
 		return loaded{}, err
 	}
 	more := rows.Next()
@@ -159,9 +212,10 @@ func (s *pgxServer) loadOnce(ctx context.Context, q loadQuery) (loaded, error) {
 	shape := rowset.ShapeOf(q.shape.Load(), rows.FieldDescriptions())
 	q.shape.Store(shape)
 	b := shape.NewBuilder(q.limits)
-	storable := s.maps.Decodable(pc.TypeMap(), rows.FieldDescriptions())
+	maps := s.info.types.MapsFor(rows.FieldDescriptions())
+	storable := maps != nil
 	if storable {
-		b.Decode(s.maps) // while the server works on the next rows
+		b.Decode(maps) // while the server works on the next rows
 	}
 	for ; more; more = rows.Next() {
 		if !storable || !b.Append(rows.RawValues()) {
@@ -169,7 +223,7 @@ func (s *pgxServer) loadOnce(ctx context.Context, q loadQuery) (loaded, error) {
 			if !storable {
 				reason = reasonUnstorable
 			}
-			return loaded{reason: reason, open: func(done func()) driver.Rows {
+			return loaded{reason: reason, always: len(q.args) == 0 && q.params == "", open: func(done func()) driver.Rows {
 				return rowset.NewStream(b.Set(), rows.RawValues(), rows, pc.TypeMap(), done)
 			}}, nil
 		}
@@ -181,13 +235,13 @@ func (s *pgxServer) loadOnce(ctx context.Context, q loadQuery) (loaded, error) {
 			return rowset.NewStream(b.Set(), nil, rows, pc.TypeMap(), done)
 		}}, nil
 	}
-	return loaded{rows: pgxResult{b.Set(), s.maps}, tail: tail}, nil
+	return loaded{rows: pgxResult{b.Set(), maps}, tail: tail}, nil
 }
 
 // pgxResult is a rowset.Set with what decodes it.
 type pgxResult struct {
 	*rowset.Set
-	maps *rowset.Maps
+	maps *typemap.Maps
 }
 
 func (r pgxResult) Reader(how reading, tail error) (driver.Rows, error) {

@@ -30,8 +30,8 @@ type sqlServer struct {
 
 var _ server = (*sqlServer)(nil)
 
-func (s *sqlServer) query(ctx context.Context, text string, args []driver.NamedValue, prep preparation) (driver.Rows, error) {
-	rows, err := s.rows(ctx, text, args, prep)
+func (s *sqlServer) query(ctx context.Context, q ask) (driver.Rows, error) {
+	rows, err := s.rows(ctx, q.text, q.args, q.prep)
 	if err != nil {
 		return nil, err
 	}
@@ -78,19 +78,19 @@ func (s *sqlServer) rows(ctx context.Context, text string, args []driver.NamedVa
 	return s.sc.QueryContext(ctx, text, sqlArgs(args)...)
 }
 
-func (s *sqlServer) exec(ctx context.Context, text string, args []driver.NamedValue, prep preparation) (res driver.Result, err error) {
+func (s *sqlServer) exec(ctx context.Context, q ask) (res driver.Result, err error) {
 	defer func() { s.note(err) }()
-	if prep == prepared {
-		st, err := s.stmt(ctx, text)
+	if q.prep == prepared {
+		st, err := s.stmt(ctx, q.text)
 		if err != nil {
 			return nil, err
 		}
-		return st.ExecContext(ctx, sqlArgs(args)...)
+		return st.ExecContext(ctx, sqlArgs(q.args)...)
 	}
 	if s.tx != nil {
-		return s.tx.ExecContext(ctx, text, sqlArgs(args)...)
+		return s.tx.ExecContext(ctx, q.text, sqlArgs(q.args)...)
 	}
-	return s.sc.ExecContext(ctx, text, sqlArgs(args)...)
+	return s.sc.ExecContext(ctx, q.text, sqlArgs(q.args)...)
 }
 
 func sqlArgs(args []driver.NamedValue) []any {
@@ -223,7 +223,7 @@ func (s *sqlServer) load(ctx context.Context, q loadQuery) (loaded, error) {
 			if b.Append(row) {
 				continue
 			}
-			return loaded{reason: reasonTooBig, open: func(done func()) driver.Rows {
+			return loaded{reason: reasonTooBig, always: len(q.args) == 0, open: func(done func()) driver.Rows {
 				return rowset.NewValueStream(b.Set(), row, in, done)
 			}}, nil
 		}

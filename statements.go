@@ -29,9 +29,12 @@ type statement struct {
 	// The columns of its last result, which its entries share.
 	shape atomic.Pointer[rowset.Shape]
 
-	// Set once a load brought rows that can't be kept, whatever the catalog
-	// says: a type whose codec is not the built-in one.
-	unstorable atomic.Bool
+	// An instant: until then its rows can't be kept, whatever the catalog
+	// says, since nobody but their connection can decode them.
+	unstorable atomic.Int64
+
+	// The last result that was too big to keep; nil if none was.
+	tooBig atomic.Pointer[tooBig]
 
 	asking   atomic.Bool  // the catalog is being asked again in the background
 	askAfter atomic.Int64 // an instant: the catalog could not be asked, and is not before then
@@ -54,6 +57,19 @@ func (d description) numInput() int {
 		return -1
 	}
 	return len(d.params)
+}
+
+// tooBig is a result that exceeded its limits.
+type tooBig struct {
+	until  instant
+	limits rowset.Limits
+	always bool // the text has no arguments
+}
+
+// within says whether a result under other limits would exceed these, too.
+func (t *tooBig) within(limits rowset.Limits) bool {
+	within := func(a, b int64) bool { return b < 0 || a >= 0 && a <= b }
+	return within(int64(limits.Rows), int64(t.limits.Rows)) && within(limits.Bytes, t.limits.Bytes)
 }
 
 // described is a description, and where it holds.

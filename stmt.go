@@ -41,11 +41,11 @@ func (s *stmt) Close() error {
 }
 
 func (s *stmt) ExecContext(ctx context.Context, args []driver.NamedValue) (driver.Result, error) {
-	return s.c.exec(ctx, ask{s.text, args, prepared})
+	return s.c.exec(ctx, ask{text: s.text, args: args, prep: prepared})
 }
 
 func (s *stmt) QueryContext(ctx context.Context, args []driver.NamedValue) (driver.Rows, error) {
-	return s.c.query(ctx, ask{s.text, args, prepared})
+	return s.c.query(ctx, ask{text: s.text, args: args, prep: prepared})
 }
 
 // Exec and Query are the forms without a context, which database/sql no longer

@@ -266,35 +266,41 @@ func (j *judgement) firstReason() string {
 // bound to a date or time parameter may be 'now' or 'today', which are the
 // clock. Few texts hold such a word, so the types of parameters are asked for
 // only then, and for times.
-func (c *Cache) admitArgument(a *admission, i int, value any, kind argument, marked bool) string {
+func (c *Cache) admitArgument(a *admission, i int, value any, kind argument) string {
 	switch kind {
 	case argumentText:
-		if marked || !timeWords(value) {
+		if a.terms.marked || !timeWords(value) {
 			return ""
 		}
+		return c.admitDateWord(a, i)
 	case argumentTime:
-	default:
-		return ""
-	}
-	switch {
-	case kind == argumentText && (a.scope == plain || a.judged.DatesFromParams):
-		return reasonDateWord
-	case a.scope == plain:
-		return ""
-	}
-	d, ok := c.descriptionOf(a.st)
-	if !ok {
-		return reasonUndescribed
-	}
-	switch {
-	case i >= len(d.params):
-		return reasonArgument
-	case kind == argumentTime:
+		if a.scope == plain {
+			return ""
+		}
+		d, ok := c.descriptionOf(a.st)
+		if !ok {
+			return reasonUndescribed
+		}
 		// A time in a text parameter is written by its String method, which
-		// may show the monotonic clock.
-		if !catalog.TimeParam(d.params[i]) {
+		// may show the monotonic clock: it is keyed as it is sent.
+		if i >= len(d.params) || !catalog.TimeParam(d.params[i]) {
 			return reasonArgument
 		}
+	}
+	return ""
+}
+
+// admitDateWord says whether the date word in argument i may be read as a date.
+func (c *Cache) admitDateWord(a *admission, i int) string {
+	if a.scope == plain || a.judged.DatesFromParams {
+		return reasonDateWord
+	}
+	d, ok := c.descriptionOf(a.st)
+	switch {
+	case !ok:
+		return reasonUndescribed
+	case i >= len(d.params):
+		return reasonArgument
 	case c.facts.of(a.scope, a.judged.generation).TimeInput(d.params[i]):
 		return reasonDateWord
 	}

@@ -14,6 +14,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/stdlib"
+
+	"github.com/cachedpgx/cachedpgx/internal/typemap"
 )
 
 // stdlibLike reads rows as pgx's stdlib does, without a connection: the decoders
@@ -56,7 +58,7 @@ func BenchmarkHit(b *testing.B) {
 	for _, n := range []int{1, 100} {
 		rows := productRows(b, n)
 		set := build(b, product, rows)
-		maps, m := NewMaps(), pgtype.NewMap()
+		maps, m := typemap.NewMaps(), pgtype.NewMap()
 		dest := make([]driver.Value, len(product))
 		b.Run(fmt.Sprintf("rows=%d/decoding", n), func(b *testing.B) {
 			b.ReportAllocs()
@@ -93,7 +95,7 @@ func BenchmarkHit(b *testing.B) {
 func BenchmarkMiss(b *testing.B) {
 	for _, n := range []int{1, 1000} {
 		rows := productRows(b, n)
-		maps, m := NewMaps(), pgtype.NewMap()
+		maps, m := typemap.NewMaps(), pgtype.NewMap()
 		shape := ShapeOf(nil, product)
 		dest := make([]driver.Value, len(product))
 		b.Run(fmt.Sprintf("rows=%d/decoding", n), func(b *testing.B) {
@@ -134,7 +136,7 @@ func BenchmarkMissPG(b *testing.B) {
 	}
 	defer conn.Close(ctx)
 	const query = "select n::int8, 'a product''s name', 12.50::numeric, now() from generate_series(1, $1::int4) n"
-	maps := NewMaps()
+	maps := typemap.NewMaps()
 	shape := ShapeOf(nil, nil)
 	miss := func(n int, early bool) func() (driver.Rows, error) {
 		return func() (driver.Rows, error) {
@@ -199,7 +201,7 @@ func BenchmarkMissPG(b *testing.B) {
 func TestHitAllocations(t *testing.T) {
 	dest := make([]driver.Value, len(product))
 	for _, n := range []int{1, 100} {
-		set, maps := build(t, product, productRows(t, n)), NewMaps()
+		set, maps := build(t, product, productRows(t, n)), typemap.NewMaps()
 		if err := drain(set.Rows(maps, nil), dest); err != nil {
 			t.Fatal(err)
 		}

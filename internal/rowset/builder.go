@@ -8,6 +8,8 @@ import (
 	"unsafe"
 
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/cachedpgx/cachedpgx/internal/typemap"
 )
 
 // Limits bound what a builder takes. Both are inclusive: a result of exactly
@@ -37,7 +39,7 @@ type Builder struct {
 	bytes  int64 // as Limits.Bytes counts
 	buf    *scratch
 	early  *decoder // decodes what is appended; nil if nobody asked, or after an error
-	maps   *Maps    // early's
+	failed bool     // early was given up after an error
 }
 
 // scratch is where results grow. Growing there and copying once makes the set
@@ -71,11 +73,10 @@ func (s *Shape) NewBuilder(limits Limits) *Builder {
 // Decode makes the builder decode each row as it is appended, so that the work
 // is done while the server makes the next rows, and the set has its decoded
 // values from the start: every reader, the first too, only copies them. It is
-// for maps to which the columns are Decodable, and must come before the first
-// Append. Without it the values are made when Set.Rows needs them.
-func (b *Builder) Decode(maps *Maps) {
-	m := maps.take()
-	b.maps, b.early = maps, &decoder{m: m, funcs: newKeptFuncs(m, b.shape.fields)}
+// for maps that decode the columns as the connection does, and must come before
+// the first Append. Without it the values are made when Set.Rows needs them.
+func (b *Builder) Decode(maps *typemap.Maps) {
+	b.early = newDecoder(maps, b.shape.fields, newKeptFuncs)
 }
 
 // Append adds a copy of a row; a nil value is NULL, an empty one is not. It
@@ -117,7 +118,7 @@ func (b *Builder) Append(values [][]byte) bool {
 		ends = append(ends, uint32(at))
 	}
 	buf.block, buf.ends = block, ends
-	if b.early != nil {
+	if b.early != nil && !b.failed {
 		b.decode(values)
 	}
 	return true
@@ -126,14 +127,15 @@ func (b *Builder) Append(values [][]byte) bool {
 // decode decodes a row. After a value that can't be decoded it stops: readers
 // then decode row by row, to give the error at its row.
 func (b *Builder) decode(values [][]byte) {
+	b.early.lease.Lock()
+	defer b.early.lease.Unlock()
 	vals := b.buf.vals
 	for i, src := range values {
 		var v driver.Value
 		if f := b.early.funcs[i]; f != nil && src != nil {
 			var err error
 			if v, err = f(src); err != nil {
-				b.maps.give(b.early.m)
-				b.early = nil
+				b.failed = true
 				return
 			}
 		}
@@ -156,17 +158,17 @@ func (b *Builder) Set() *Set {
 			s.block = append([]byte(nil), buf.block...)
 		}
 		s.ends = append([]uint32(nil), buf.ends...)
-		if b.early != nil {
+		if b.early != nil && !b.failed {
 			vals := append([]driver.Value(nil), buf.vals...)
 			s.fillBytes(vals, b.early.funcs)
 			s.values.Store(&vals)
-		} else if b.maps != nil {
+		} else if b.failed {
 			s.values.Store(unkeepable)
 		}
 		b.discard()
 	}
 	if b.early != nil {
-		b.maps.give(b.early.m)
+		b.early.lease.Give()
 		b.early = nil
 	}
 	s.size = int64(unsafe.Sizeof(*s)) + b.owned +

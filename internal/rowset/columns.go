@@ -18,7 +18,12 @@ const (
 	noTypeModifier = -1 // a type without precision or length
 )
 
-func databaseTypeName(m *pgtype.Map, fd *pgconn.FieldDescription) string {
+// typeNames knows types by OID: a pgtype.Map, or a typemap.Maps.
+type typeNames interface {
+	TypeForOID(oid uint32) (*pgtype.Type, bool)
+}
+
+func databaseTypeName(m typeNames, fd *pgconn.FieldDescription) string {
 	if dt, ok := m.TypeForOID(fd.DataTypeOID); ok {
 		return strings.ToUpper(dt.Name)
 	}

@@ -5,6 +5,8 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/cachedpgx/cachedpgx/internal/typemap"
 )
 
 // valueFunc decodes a value that is not NULL. What it returns shares no memory
@@ -128,15 +130,44 @@ func newValueFunc(m *pgtype.Map, oid uint32, format int16) valueFunc {
 	}
 }
 
-// newKeptFuncs makes the decoders for values that a set keeps, from a default
-// map. There is none for a column whose values are their wire bytes: those are
-// in the block already.
-func newKeptFuncs(m *pgtype.Map, fields []pgconn.FieldDescription) []valueFunc {
+// decoder is the decoders of a reader with the map that they are bound to.
+type decoder struct {
+	lease typemap.Lease
+	funcs []valueFunc
+}
+
+// newDecoder borrows a map for decoders, which may only be called between the
+// lease's Lock and Unlock.
+func newDecoder(maps *typemap.Maps, fields []pgconn.FieldDescription, make func(*typemap.Maps, *pgtype.Map, []pgconn.FieldDescription) []valueFunc) *decoder {
+	d := &decoder{lease: maps.Take(fields)}
+	d.lease.Lock()
+	defer d.lease.Unlock()
+	d.funcs = make(maps, d.lease.Map, fields)
+	return d
+}
+
+// newSetFuncs makes the decoders for a set's values. pgx's own codecs copy what
+// they give as bytes; another's may hand its source on, and gets a copy.
+func newSetFuncs(maps *typemap.Maps, m *pgtype.Map, fields []pgconn.FieldDescription) []valueFunc {
 	funcs := newValueFuncs(m, fields)
+	for i := range fields {
+		if !maps.Stock(fields[i].DataTypeOID) {
+			f := funcs[i]
+			funcs[i] = func(src []byte) (driver.Value, error) { return f(copyBytes(src)) }
+		}
+	}
+	return funcs
+}
+
+// newKeptFuncs makes the decoders for values that a set keeps. There is none
+// for a column whose values are their wire bytes: those are in the block
+// already.
+func newKeptFuncs(maps *typemap.Maps, m *pgtype.Map, fields []pgconn.FieldDescription) []valueFunc {
+	funcs := newSetFuncs(maps, m, fields)
 	for i := range fields {
 		switch fields[i].DataTypeOID {
 		case pgtype.ByteaOID:
-			if fields[i].Format == pgtype.BinaryFormatCode {
+			if fields[i].Format == pgtype.BinaryFormatCode && maps.Stock(pgtype.ByteaOID) {
 				funcs[i] = nil
 			}
 		case pgtype.JSONOID, pgtype.JSONBOID, pgtype.XMLOID:

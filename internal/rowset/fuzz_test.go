@@ -8,6 +8,8 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/cachedpgx/cachedpgx/internal/typemap"
 )
 
 // FuzzBuilder cuts its input into rows, and holds what readers give against
@@ -18,7 +20,7 @@ func FuzzBuilder(f *testing.F) {
 	f.Add(uint8(1), int64(9), []byte("\x05hello\x02"))
 	f.Add(uint8(7), int64(100), bytes.Repeat([]byte{4, 0, 0, 0, 1}, 20))
 	oids := []uint32{pgtype.TextOID, pgtype.ByteaOID, pgtype.Int4OID, pgtype.JSONBOID, pgtype.DateOID, pgtype.BoolOID, pgtype.TimestamptzOID, pgtype.XIDOID, 99_999}
-	ms := NewMaps()
+	ms := typemap.NewMaps()
 	f.Fuzz(func(t *testing.T, columns uint8, limit int64, data []byte) {
 		var fields []pgconn.FieldDescription
 		for i := range int(columns) {

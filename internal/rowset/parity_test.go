@@ -16,6 +16,8 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/stdlib"
+
+	"github.com/cachedpgx/cachedpgx/internal/typemap"
 )
 
 // loaded is what pgx's own Query gives, kept in a set.
@@ -23,7 +25,7 @@ type loaded struct {
 	set   *Set
 	early *Set // the same, decoded while it was loaded
 	tail  error
-	maps  *Maps
+	maps  *typemap.Maps
 }
 
 // load runs the query as a loader does.
@@ -36,7 +38,11 @@ func load(t testing.TB, conn *pgx.Conn, query string, args ...any) loaded {
 	defer rows.Close()
 	more := rows.Next()
 	b := NewBuilder(rows.FieldDescriptions(), Limits{Rows: -1, Bytes: -1})
-	early, maps := NewBuilder(rows.FieldDescriptions(), Limits{Rows: -1, Bytes: -1}), NewMaps()
+	early := NewBuilder(rows.FieldDescriptions(), Limits{Rows: -1, Bytes: -1})
+	maps := typemap.NewRegistry().Source(conn.TypeMap()).MapsFor(rows.FieldDescriptions())
+	if maps == nil {
+		t.Fatalf("not decodable: %v", rows.FieldDescriptions())
+	}
 	early.Decode(maps)
 	for ; more; more = rows.Next() {
 		if !b.Append(rows.RawValues()) || !early.Append(rows.RawValues()) {
@@ -44,9 +50,6 @@ func load(t testing.TB, conn *pgx.Conn, query string, args ...any) loaded {
 		}
 	}
 	set := b.Set()
-	if !maps.Decodable(conn.TypeMap(), set.Fields()) {
-		t.Fatalf("not decodable: %v", set.Fields())
-	}
 	return loaded{set: set, early: early.Set(), tail: rows.Err(), maps: maps}
 }
 

@@ -6,7 +6,7 @@ import (
 	"io"
 	"reflect"
 
-	"github.com/jackc/pgx/v5/pgtype"
+	"github.com/cachedpgx/cachedpgx/internal/typemap"
 )
 
 // What pgx's stdlib rows have, and no more: database/sql asks for each of the
@@ -32,7 +32,7 @@ const inlineColumns = 8
 // time.
 type setRows struct {
 	set  *Set
-	maps *Maps
+	maps *typemap.Maps
 	tail error // after the last row, and from Close; nil if the result is whole
 
 	row  int            // the current row; -1 before the first, set.rows after the last
@@ -45,12 +45,6 @@ type setRows struct {
 
 	columns []string
 	inline  [inlineColumns]string
-}
-
-// decoder is the decoders of a reader with the map that they are bound to.
-type decoder struct {
-	m     *pgtype.Map
-	funcs []valueFunc
 }
 
 // retention says whether a reader keeps decoded values in the set.
@@ -68,14 +62,14 @@ const (
 // values for the readers to come, so the first call costs decoding all rows.
 //
 // What the reader gives belongs to its caller: it may be kept and written to.
-func (s *Set) Rows(maps *Maps, tail error) driver.Rows {
+func (s *Set) Rows(maps *typemap.Maps, tail error) driver.Rows {
 	return &setRows{set: s, maps: maps, tail: tail, row: -1, mode: retentionMake}
 }
 
 // Once returns a reader as Rows does, which decodes row by row and keeps
 // nothing: for who reads a set that may not be read again, like the caller
 // whose query was just loaded.
-func (s *Set) Once(maps *Maps, tail error) driver.Rows {
+func (s *Set) Once(maps *typemap.Maps, tail error) driver.Rows {
 	return &setRows{set: s, maps: maps, tail: tail, row: -1, mode: retentionUse}
 }
 
@@ -89,7 +83,7 @@ func (r *setRows) Columns() []string {
 }
 
 func (r *setRows) ColumnTypeDatabaseTypeName(index int) string {
-	return databaseTypeName(r.maps.reference, &r.set.shape.fields[index])
+	return databaseTypeName(r.maps, &r.set.shape.fields[index])
 }
 
 func (r *setRows) ColumnTypeLength(index int) (int64, bool) {
@@ -131,7 +125,9 @@ func (r *setRows) Next(dest []driver.Value) error {
 		}
 		return nil
 	}
-	funcs := r.valueFuncs()
+	d := r.decoding()
+	d.lease.Lock()
+	defer d.lease.Unlock()
 	for i := range width {
 		src := r.set.wire(first + i)
 		if src == nil {
@@ -139,7 +135,7 @@ func (r *setRows) Next(dest []driver.Value) error {
 			continue
 		}
 		var err error
-		dest[i], err = funcs[i](src)
+		dest[i], err = d.funcs[i](src)
 		if err != nil {
 			return fmt.Errorf("convert field %d failed: %w", i, err)
 		}
@@ -164,7 +160,7 @@ func (r *setRows) advance() error {
 func (r *setRows) end() {
 	r.row = r.set.rows
 	if r.decoder != nil {
-		r.maps.give(r.decoder.m)
+		r.decoder.lease.Give()
 		r.decoder = nil
 	}
 }
@@ -183,10 +179,9 @@ func (r *setRows) decoded() []driver.Value {
 	return r.vals
 }
 
-func (r *setRows) valueFuncs() []valueFunc {
+func (r *setRows) decoding() *decoder {
 	if r.decoder == nil {
-		m := r.maps.take()
-		r.decoder = &decoder{m: m, funcs: newValueFuncs(m, r.set.shape.fields)}
+		r.decoder = newDecoder(r.maps, r.set.shape.fields, newSetFuncs)
 	}
-	return r.decoder.funcs
+	return r.decoder
 }

@@ -15,6 +15,8 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/cachedpgx/cachedpgx/internal/typemap"
 )
 
 var noLimits = Limits{Rows: -1, Bytes: -1}
@@ -108,7 +110,7 @@ func TestRefusedRowIsNotAdded(t *testing.T) {
 	if b.Append(nil) || b.Append(make([][]byte, 2)) {
 		t.Error("took a row of another width")
 	}
-	got, _ := readAll(t, b.Set().Once(NewMaps(), nil))
+	got, _ := readAll(t, b.Set().Once(typemap.NewMaps(), nil))
 	if want := [][]driver.Value{{""}, {"12"}}; !reflect.DeepEqual(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
@@ -122,7 +124,7 @@ func TestBuilderCopies(t *testing.T) {
 	s := b.Set()
 	copy(value, "after!")
 	fields[0].Name = "changed"
-	rows := s.Once(NewMaps(), nil)
+	rows := s.Once(typemap.NewMaps(), nil)
 	got, _ := readAll(t, rows)
 	if got[0][0] != "before" || rows.Columns()[0] != "a" || s.Fields()[0].Name != "a" {
 		t.Errorf("got %v of %v", got, rows.Columns())
@@ -131,7 +133,7 @@ func TestBuilderCopies(t *testing.T) {
 	b = NewBuilder(fields, noLimits)
 	b.Append([][]byte{[]byte("other!")})
 	b.Set()
-	if got, _ := readAll(t, s.Once(NewMaps(), nil)); got[0][0] != "before" {
+	if got, _ := readAll(t, s.Once(typemap.NewMaps(), nil)); got[0][0] != "before" {
 		t.Errorf("after another builder: %v", got)
 	}
 }
@@ -156,14 +158,14 @@ func TestShapeIsShared(t *testing.T) {
 func TestTail(t *testing.T) {
 	tail := errors.New("the connection broke")
 	s := build(t, product, productRows(t, 2))
-	for name, open := range map[string]func(*Maps, error) driver.Rows{"Rows": s.Rows, "Once": s.Once} {
+	for name, open := range map[string]func(*typemap.Maps, error) driver.Rows{"Rows": s.Rows, "Once": s.Once} {
 		t.Run(name, func(t *testing.T) {
 			for _, want := range []error{nil, tail} {
 				end := want
 				if end == nil {
 					end = io.EOF
 				}
-				rows := open(NewMaps(), want)
+				rows := open(typemap.NewMaps(), want)
 				got, err := readAll(t, rows)
 				if len(got) != 2 || err != end {
 					t.Errorf("read %d rows, %v", len(got), err)
@@ -174,7 +176,7 @@ func TestTail(t *testing.T) {
 				if err := rows.Close(); err != want {
 					t.Errorf("Close: %v", err)
 				}
-				rows = open(NewMaps(), want)
+				rows = open(typemap.NewMaps(), want)
 				if err := rows.Close(); err != want {
 					t.Errorf("Close before the first row: %v", err)
 				}
@@ -190,7 +192,7 @@ func TestTail(t *testing.T) {
 // decoded must fail at its row, each time.
 func TestKeeping(t *testing.T) {
 	s := build(t, product, productRows(t, 3))
-	ms := NewMaps()
+	ms := typemap.NewMaps()
 	readAll(t, s.Once(ms, nil))
 	if s.values.Load() != nil {
 		t.Error("Once kept values")
@@ -231,7 +233,7 @@ func TestReadersShareNothing(t *testing.T) {
 	}
 	want := []driver.Value{[]byte("bytes"), []byte(`{"a": 1}`), "text", []byte{0xff}}
 	s := build(t, fields, [][][]byte{{[]byte("bytes"), []byte(`{"a": 1}`), []byte("text"), []byte(`\xff`)}})
-	ms := NewMaps()
+	ms := typemap.NewMaps()
 	var wg sync.WaitGroup
 	for i := range 64 {
 		wg.Go(func() {
@@ -283,7 +285,7 @@ func TestDecodeEarly(t *testing.T) {
 		rows = append(rows, append([][]byte{{byte(i)}, []byte("{}")}, row...))
 	}
 	rows = append(rows, make([][]byte, len(fields)), [][]byte{{}, {}, nil, {}, {}, nil})
-	ms := NewMaps()
+	ms := typemap.NewMaps()
 	want, _ := readAll(t, build(t, fields, rows).Once(ms, nil))
 	for _, limit := range []int{-1, 3, 0} {
 		b := NewBuilder(fields, Limits{Rows: limit, Bytes: -1})
@@ -313,31 +315,15 @@ func TestDecodeEarly(t *testing.T) {
 		t.Error("the value that can't be decoded is not an error at its row alone")
 	}
 	r.Close()
-	if len(ms.mu.free) != 1 {
-		t.Errorf("%d maps after one use at a time", len(ms.mu.free))
+	if ms.Idle() != 1 {
+		t.Errorf("%d maps after one use at a time", ms.Idle())
 	}
 }
 
-func TestMapsAreBounded(t *testing.T) {
-	ms := NewMaps()
-	var taken []*pgtype.Map
-	for range 3 * maxFreeMaps {
-		taken = append(taken, ms.take())
-	}
-	seen := map[*pgtype.Map]bool{}
-	for _, m := range taken {
-		if seen[m] {
-			t.Fatal("a map was lent twice")
-		}
-		seen[m] = true
-		ms.give(m)
-	}
-	if len(ms.mu.free) != maxFreeMaps {
-		t.Errorf("%d maps are kept", len(ms.mu.free))
-	}
+func TestReadersGiveTheirMapBack(t *testing.T) {
 	// A reader gives its map back at its end, at Close, and only once.
 	s := build(t, product, productRows(t, 2))
-	ms = NewMaps()
+	ms := typemap.NewMaps()
 	readAll(t, s.Once(ms, nil))
 	rows := s.Once(ms, nil)
 	if err := rows.Next(make([]driver.Value, 4)); err != nil {
@@ -345,8 +331,8 @@ func TestMapsAreBounded(t *testing.T) {
 	}
 	rows.Close()
 	rows.Close()
-	if len(ms.mu.free) != 1 {
-		t.Errorf("%d maps after two readers, one after the other", len(ms.mu.free))
+	if ms.Idle() != 1 {
+		t.Errorf("%d maps after two readers, one after the other", ms.Idle())
 	}
 }
 
@@ -373,7 +359,7 @@ func TestMemoryPerEntry(t *testing.T) {
 	row := productRows(t, 1)[0]
 	sets := make([]*Set, n)
 	shape := ShapeOf(nil, product)
-	ms := NewMaps()
+	ms := typemap.NewMaps()
 	for _, tt := range []struct {
 		name    string
 		builder func() *Builder
@@ -423,7 +409,7 @@ func TestSizeIsABound(t *testing.T) {
 		},
 		func() (uint32, []byte) { return pgtype.TextOID, nil },
 	}
-	ms := NewMaps()
+	ms := typemap.NewMaps()
 	for _, columns := range []int{1, 3, 10} {
 		for first := range all {
 			var fields []pgconn.FieldDescription

@@ -10,7 +10,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/cachedpgx/cachedpgx/internal/typemap"
 )
 
 var (
@@ -42,8 +45,7 @@ func (r *setRows) ScanColumn(scanCtx driver.ScanContext, index int, dest any) er
 		if vals := r.decoded(); vals != nil {
 			value = ownValue(vals[i], dest)
 		} else if src := r.set.wire(i); src != nil {
-			value, err = r.valueFuncs()[index](src)
-			if err != nil {
+			if value, err = r.decodeColumn(index, src); err != nil {
 				return err
 			}
 		}
@@ -57,10 +59,24 @@ func (r *setRows) ScanColumn(scanCtx driver.ScanContext, index int, dest any) er
 		src = copyBytes(src)
 	}
 	fd := &r.set.shape.fields[index]
-	m := r.maps.take()
-	err = m.Scan(fd.DataTypeOID, fd.Format, src, dest)
-	r.maps.give(m)
+	lease := r.maps.Take(r.set.shape.fields[index : index+1])
+	err = scanWith(lease, fd, src, dest)
+	lease.Give()
 	return err
+}
+
+// scanWith scans with a borrowed map. A destination may panic.
+func scanWith(lease typemap.Lease, fd *pgconn.FieldDescription, src []byte, dest any) error {
+	lease.Lock()
+	defer lease.Unlock()
+	return lease.Map.Scan(fd.DataTypeOID, fd.Format, src, dest)
+}
+
+func (r *setRows) decodeColumn(index int, src []byte) (driver.Value, error) {
+	d := r.decoding()
+	d.lease.Lock()
+	defer d.lease.Unlock()
+	return d.funcs[index](src)
 }
 
 // NextRow goes to the next row.

@@ -14,6 +14,8 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/cachedpgx/cachedpgx/internal/typemap"
 )
 
 func scanOne(t testing.TB, rows driver.Rows, dest any) error {
@@ -29,7 +31,7 @@ func TestScanColumnRefuses(t *testing.T) {
 	s := build(t, []pgconn.FieldDescription{field("t", pgtype.TextOID)}, [][][]byte{{[]byte("x")}})
 	live := &liveRows{fields: s.Fields(), rows: [][][]byte{{[]byte("x")}}}
 	for name, rows := range map[string]driver.Rows{
-		"set": s.Rows(NewMaps(), nil), "stream": NewStream(nil, nil, live, pgtype.NewMap(), func() {}),
+		"set": s.Rows(typemap.NewMaps(), nil), "stream": NewStream(nil, nil, live, pgtype.NewMap(), func() {}),
 	} {
 		scanner := rows.(driver.RowsColumnScanner)
 		if err := scanner.ScanColumn(driver.ScanContext{}, 0, new(string)); err != errNoRow {
@@ -103,9 +105,9 @@ func TestScanColumnSharesNothing(t *testing.T) {
 			src := bytes.Clone(tt.src)
 			fd := field("c", tt.oid)
 			fd.Format = tt.format
-			s, ms := build(t, []pgconn.FieldDescription{fd}, [][][]byte{{src}}), NewMaps()
+			s, ms := build(t, []pgconn.FieldDescription{fd}, [][][]byte{{src}}), typemap.NewMaps()
 			var first []byte
-			for i, open := range []func(*Maps, error) driver.Rows{s.Once, s.Rows, s.Rows, s.Once} {
+			for i, open := range []func(*typemap.Maps, error) driver.Rows{s.Once, s.Rows, s.Rows, s.Once} {
 				dest, get := tt.dest()
 				if err := scanOne(t, open(ms, nil), dest); err != nil {
 					t.Fatal(err)
@@ -143,7 +145,7 @@ func TestScanColumnSharesNothing(t *testing.T) {
 type nester struct {
 	t    *testing.T
 	set  *Set
-	maps *Maps
+	maps *typemap.Maps
 	got  []string
 }
 
@@ -157,7 +159,7 @@ func (n *nester) ScanIndexType() any { return new(string) }
 // a map nor loses more than one.
 func TestScanColumnReentered(t *testing.T) {
 	s := build(t, []pgconn.FieldDescription{field("a", pgtype.TextArrayOID)}, [][][]byte{{[]byte("{x,y}")}})
-	ms := NewMaps()
+	ms := typemap.NewMaps()
 	n := &nester{t: t, set: s, maps: ms}
 	if err := scanOne(t, s.Rows(ms, nil), n); err != nil {
 		t.Fatal(err)
@@ -181,7 +183,7 @@ func TestScanColumnConcurrently(t *testing.T) {
 		field("a", pgtype.Int4ArrayOID), field("i", pgtype.InetOID), field("j", pgtype.JSONBOID), field("r", pgtype.Int4rangeOID), field("n", pgtype.NumericOID),
 	}
 	s := build(t, fields, [][][]byte{{[]byte("{1,NULL}"), []byte("10.0.0.1"), []byte(`{"k":"v"}`), []byte("[1,5)"), []byte("1.50")}})
-	ms := NewMaps()
+	ms := typemap.NewMaps()
 	var wg sync.WaitGroup
 	for range 64 {
 		wg.Go(func() {
@@ -216,7 +218,7 @@ func TestScanColumnConcurrently(t *testing.T) {
 }
 
 func TestScanColumnAllocations(t *testing.T) {
-	set, maps := build(t, product, productRows(t, 100)), NewMaps()
+	set, maps := build(t, product, productRows(t, 100)), typemap.NewMaps()
 	var name, price string
 	read := func() {
 		rows := set.Rows(maps, nil).(driver.RowsColumnScanner)
@@ -237,7 +239,7 @@ func TestScanColumnAllocations(t *testing.T) {
 // BenchmarkScan reads 100 decoded rows column by column, as database/sql does
 // with Go 1.27.
 func BenchmarkScan(b *testing.B) {
-	set, maps := build(b, product, productRows(b, 100)), NewMaps()
+	set, maps := build(b, product, productRows(b, 100)), typemap.NewMaps()
 	var name string
 	b.ReportAllocs()
 	for b.Loop() {

@@ -6,6 +6,8 @@ import (
 	"unsafe"
 
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/cachedpgx/cachedpgx/internal/typemap"
 )
 
 // Set is a result: complete, or for a stream its beginning. It is immutable and
@@ -103,7 +105,7 @@ func (s *Set) kept() []driver.Value {
 //	nil → making                     sees making: decodes row by row
 //	making → values                  goes on row by row
 //	                                 its next Rows sees values
-func (s *Set) keep(maps *Maps) []driver.Value {
+func (s *Set) keep(maps *typemap.Maps) []driver.Value {
 	if vals := s.kept(); vals != nil {
 		return vals
 	}
@@ -114,9 +116,9 @@ func (s *Set) keep(maps *Maps) []driver.Value {
 	// Also on a panic, so that making never stays.
 	defer func() { s.values.Store(result) }()
 
-	m := maps.take()
-	vals, ok := s.decodeAll(newKeptFuncs(m, s.shape.fields))
-	maps.give(m)
+	d := newDecoder(maps, s.shape.fields, newKeptFuncs)
+	vals, ok := s.decodeAll(d)
+	d.lease.Give()
 	if !ok {
 		return nil
 	}
@@ -125,7 +127,10 @@ func (s *Set) keep(maps *Maps) []driver.Value {
 }
 
 // decodeAll decodes every value. It reports false if one can't be.
-func (s *Set) decodeAll(funcs []valueFunc) ([]driver.Value, bool) {
+func (s *Set) decodeAll(d *decoder) ([]driver.Value, bool) {
+	d.lease.Lock()
+	defer d.lease.Unlock()
+	funcs := d.funcs
 	vals := make([]driver.Value, len(s.ends))
 	width := len(funcs)
 	for i := range vals {

@@ -11,6 +11,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/cachedpgx/cachedpgx/internal/typemap"
 )
 
 // liveRows are pgx.Rows of given values. They reuse their memory, as a
@@ -69,7 +71,7 @@ func TestStream(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			live := &liveRows{fields: product, rows: productRows(t, tt.rows), err: tt.err}
-			want, _ := readAll(t, build(t, product, productRows(t, tt.rows)).Once(NewMaps(), nil))
+			want, _ := readAll(t, build(t, product, productRows(t, tt.rows)).Once(typemap.NewMaps(), nil))
 			b := NewBuilder(live.FieldDescriptions(), Limits{Rows: tt.take, Bytes: -1})
 			var pending [][]byte
 			for live.Next() {
@@ -126,7 +128,7 @@ func TestStreamWithoutPrefix(t *testing.T) {
 	rows := NewStream(nil, live.RawValues(), live, pgtype.NewMap(), func() {})
 	live.fields = nil // the connection's, reused
 	got, err := readAll(t, rows)
-	want, _ := readAll(t, build(t, product, productRows(t, 2)).Once(NewMaps(), nil))
+	want, _ := readAll(t, build(t, product, productRows(t, 2)).Once(typemap.NewMaps(), nil))
 	if err != io.EOF || !reflect.DeepEqual(got, want) {
 		t.Errorf("read %v, %v", got, err)
 	}

@@ -1,0 +1,161 @@
+package cachedpgx
+
+import (
+	"context"
+	"database/sql/driver"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// ask is a statement as it was asked.
+type ask struct {
+	text   string
+	args   []driver.NamedValue // without what stands before them for pgx
+	prep   preparation
+	orders *orders // nil: nothing stood there, as nearly always
+
+	// The arguments as they are sent, where their Go values are no key, and the
+	// parameters' types: see AppendParams. "" where they are.
+	params string
+	oids   []uint32 // nil: pgx knows none in this mode
+}
+
+// orders are what pgx takes in front of the arguments: how to run a statement,
+// and who rewrites it. They are copies; the caller may change its own.
+type orders struct {
+	mode      pgx.QueryExecMode // 0: the connection's
+	positions pgx.QueryResultFormats
+	byOID     pgx.QueryResultFormatsByOID
+	given     []any // in their order, but for rewriters
+
+	rewriter pgx.QueryRewriter // not called yet
+	text     string            // before it was rewritten
+	answer   *rewriting        // what the rewriter said
+}
+
+// rewriting is the answer of a QueryRewriter: given to pgx in its place, so that
+// the caller's own is asked once.
+type rewriting struct {
+	text string
+	args []any
+}
+
+func (r *rewriting) RewriteQuery(context.Context, *pgx.Conn, string, []any) (string, []any, error) {
+	return r.text, r.args, nil
+}
+
+// leads says whether a first argument may be an order to pgx.
+func leads(v any) bool {
+	switch v.(type) {
+	case nil, int, int64, int32, string, []byte, bool, float64, time.Time:
+		return false
+	case pgx.QueryExecMode, pgx.QueryResultFormats, pgx.QueryResultFormatsByOID, pgx.QueryRewriter:
+		return true
+	}
+	return false
+}
+
+// way is how a statement is run.
+type way uint8
+
+const (
+	byQuery way = iota
+	byExec      // pgx takes no result formats then
+)
+
+// takeOrders parts the orders to pgx from the arguments, as pgx does.
+func (q *ask) takeOrders(by way) {
+	o := &orders{text: q.text}
+loop:
+	for len(q.args) > 0 {
+		switch v := q.args[0].Value.(type) {
+		case pgx.QueryExecMode:
+			o.mode = v
+			o.given = append(o.given, v)
+		case pgx.QueryResultFormats:
+			if by == byExec {
+				break loop
+			}
+			o.positions = slices.Clone(v)
+			o.given = append(o.given, o.positions)
+		case pgx.QueryResultFormatsByOID:
+			if by == byExec {
+				break loop
+			}
+			o.byOID = maps.Clone(v)
+			o.given = append(o.given, o.byOID)
+		case pgx.QueryRewriter:
+			o.rewriter = v
+		default:
+			break loop
+		}
+		q.orders = o
+		q.args = q.args[1:]
+	}
+}
+
+// rewrite has the rewriter rewrite the statement. Its error is as pgx gives it.
+func (q *ask) rewrite(ctx context.Context, pc *pgx.Conn) error {
+	text, args, err := q.orders.rewriter.RewriteQuery(ctx, pc, q.text, appendValues([]any{}, q.args))
+	if err != nil {
+		return &rewriteError{err}
+	}
+	q.orders.answer = &rewriting{text, args}
+	q.text = text
+	q.args = make([]driver.NamedValue, len(args))
+	for i, v := range args {
+		q.args[i] = driver.NamedValue{Ordinal: i + 1, Value: v}
+	}
+	return nil
+}
+
+// asked gives the statement and all that stands before its arguments, as the
+// caller asked it: pgx's tracers see that.
+func (q *ask) asked() (string, []any) {
+	switch o := q.orders; {
+	case o == nil:
+		return q.text, nil
+	case o.answer == nil:
+		return q.text, o.given
+	default:
+		return o.text, append(slices.Clip(o.given), o.answer)
+	}
+}
+
+// words gives the text and the arguments to hand to pgx, with room for one in
+// front. name is under which the statement is prepared, "" if it is not: a
+// rewriter of ours tells pgx so, and its tracers see the text.
+func (q *ask) words(name string) (string, []any) {
+	text, before := q.asked()
+	args := make([]any, 1, 2+len(before)+len(q.args))
+	args = append(args, before...)
+	rewritten := q.orders != nil && q.orders.answer != nil
+	if name == "" {
+		if !rewritten {
+			args = appendValues(args, q.args)
+		}
+		return text, args
+	}
+	if rewritten {
+		args = args[:len(args)-1]
+	}
+	return text, append(args, &rewriting{name, appendValues(nil, q.args)})
+}
+
+func appendValues(to []any, args []driver.NamedValue) []any {
+	for i := range args {
+		to = append(to, args[i].Value)
+	}
+	return to
+}
+
+// execMode is the mode that the caller ordered, 0 for the connection's own.
+func (q *ask) execMode() pgx.QueryExecMode {
+	if q.orders == nil {
+		return 0
+	}
+	return q.orders.mode
+}

@@ -1,0 +1,138 @@
+package typemap
+
+import (
+	"database/sql/driver"
+	"encoding/binary"
+	"errors"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// errParams says that arguments and parameters don't match. pgx has its own
+// words for it, which the caller gets from there.
+var errParams = errors.New("typemap: not as many arguments as parameters")
+
+// AppendParams appends arguments as pgx would send them to parameters of these
+// types; nil types are for the exec modes in which pgx knows none and sends
+// text. It reads the arguments' memory now, and keeps none of it.
+//
+//	params = argument*
+//	argument = format 1 byte, 0 for NULL or uvarint of 1 + length, bytes
+func (ms *Maps) AppendParams(b []byte, oids []uint32, args []driver.NamedValue) ([]byte, error) {
+	if oids != nil && len(oids) != len(args) {
+		return b, errParams
+	}
+	foreign := false
+	if ms.foreign != nil {
+		foreign = oids == nil && ms.inventory.defaults != nil
+		for _, oid := range oids {
+			foreign = foreign || ms.foreign[oid]
+		}
+	}
+	if foreign {
+		ms.donor.Lock()
+		defer ms.donor.Unlock()
+		if ms.donor.bench == nil {
+			return b, errParams
+		}
+		return ms.donor.bench.appendParams(b, oids, args)
+	}
+	w := ms.take()
+	b, err := w.appendParams(b, oids, args)
+	ms.give(w)
+	return b, err
+}
+
+func (w *Workbench) appendParams(b []byte, oids []uint32, args []driver.NamedValue) ([]byte, error) {
+	w.args = w.args[:0]
+	for i := range args {
+		w.args = append(w.args, args[i].Value)
+	}
+	defer clear(w.args)
+	var desc *pgconn.StatementDescription
+	if oids != nil {
+		desc = &w.desc
+		desc.ParamOIDs = oids
+	}
+	if err := w.builder.Build(w.Map, desc, w.args); err != nil {
+		return b, err
+	}
+	w.desc.ParamOIDs = nil
+	size := 0
+	for i, v := range w.builder.ParamValues {
+		b = append(b, byte(w.builder.ParamFormats[i]))
+		if v == nil {
+			b = append(b, 0)
+			continue
+		}
+		b = binary.AppendUvarint(b, uint64(len(v))+1)
+		b = append(b, v...)
+		size += len(v)
+	}
+	if size > maxEncoded {
+		w.builder = pgx.ExtendedQueryBuilder{} // it would keep their memory
+	}
+	return b, nil
+}
+
+// maxEncoded is the most memory of arguments that a workbench keeps for the
+// next ones.
+const maxEncoded = 16 << 10
+
+// Params are arguments as they are sent.
+type Params struct {
+	Values  [][]byte // nil: NULL
+	Formats []int16
+}
+
+// ParseParams reads what AppendParams wrote. It reports false for anything
+// else. The values are copies.
+func ParseParams(s string) (Params, bool) {
+	var p Params
+	b := []byte(s)
+	for len(b) > 0 {
+		format := int16(b[0])
+		if format != pgx.TextFormatCode && format != pgx.BinaryFormatCode {
+			return Params{}, false
+		}
+		n, used := binary.Uvarint(b[1:])
+		if used <= 0 || n > uint64(len(b)-1-used)+1 {
+			return Params{}, false
+		}
+		b = b[1+used:]
+		var v []byte
+		if n > 0 {
+			v = b[: n-1 : n-1]
+			b = b[n-1:]
+		}
+		p.Values, p.Formats = append(p.Values, v), append(p.Formats, format)
+	}
+	return p, true
+}
+
+// EachParam calls f with each value that AppendParams wrote but NULLs, until it
+// returns false. The values are parts of s.
+func EachParam(s string, f func(i int, value string) bool) {
+	for i := 0; len(s) > 0; i++ {
+		n, used := uvarint(s[1:])
+		s = s[1+used:]
+		if n == 0 {
+			continue
+		}
+		if !f(i, s[:n-1]) {
+			return
+		}
+		s = s[n-1:]
+	}
+}
+
+func uvarint(s string) (v uint64, used int) {
+	for i := range len(s) {
+		v |= uint64(s[i]&0x7f) << (7 * i)
+		if s[i] < 0x80 {
+			return v, i + 1
+		}
+	}
+	return 0, len(s)
+}

@@ -1,0 +1,143 @@
+package typemap
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgtype"
+)
+
+// maxKinds bounds the kinds of connections that a handle's maps are kept for.
+// A handle whose hooks register the same on each has one.
+const maxKinds = 16
+
+// Registry knows the kinds of type maps that a handle's connections have. It is
+// safe for concurrent use.
+type Registry struct {
+	stock *Maps // as a new connection of pgx has them
+
+	mu struct {
+		sync.Mutex
+		kinds []*Maps
+	}
+}
+
+// NewRegistry gives one that knows pgx's default types.
+func NewRegistry() *Registry {
+	r := &Registry{stock: NewMaps()}
+	r.mu.kinds = []*Maps{r.stock}
+	return r
+}
+
+// Stock gives the maps of a connection on which nothing was registered.
+func (r *Registry) Stock() *Maps { return r.stock }
+
+// find gives the maps of one kind, nil if there are too many, or if it can't be
+// known.
+func (r *Registry) find(v inventory) *Maps {
+	if v.unknown {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, ms := range r.mu.kinds {
+		if ms.inventory.alike(v) {
+			return ms
+		}
+	}
+	if len(r.mu.kinds) >= maxKinds {
+		return nil
+	}
+	ms := newMaps(v)
+	r.mu.kinds = append(r.mu.kinds, ms)
+	return ms
+}
+
+// Source is the type map of one connection. Like the connection, it is for one
+// goroutine at a time.
+type Source struct {
+	registry *Registry
+	m        *pgtype.Map
+	seen     inventory
+	maps     *Maps
+}
+
+// Source looks into the map of a connection.
+func (r *Registry) Source(m *pgtype.Map) *Source {
+	s := &Source{registry: r, m: m}
+	s.look()
+	return s
+}
+
+func (s *Source) look() {
+	s.seen = inventoryOf(s.m)
+	s.maps = s.registry.find(s.seen)
+}
+
+// Maps gives the maps that decode as the connection does; nil if there are
+// none: it can't be known, there are too many kinds, or no donor.
+func (s *Source) Maps() *Maps {
+	if s.changed() {
+		s.look()
+	}
+	if s.maps == nil || s.Wants() {
+		return nil
+	}
+	return s.maps
+}
+
+// MapsFor is Maps for the columns of one result: types of which nobody else may
+// use the codec don't matter if none of the columns has one.
+func (s *Source) MapsFor(fields []pgconn.FieldDescription) *Maps {
+	if s.changed() {
+		s.look()
+	}
+	if s.maps == nil {
+		return nil
+	}
+	for i := range fields {
+		oid := fields[i].DataTypeOID
+		if now, ok := s.m.TypeForOID(oid); ok && s.seen.types[oid] != now {
+			if _, registered := s.seen.types[oid]; registered {
+				s.look() // registered anew since
+				break
+			}
+		}
+	}
+	if s.maps == nil || s.Wants() && slices.ContainsFunc(fields, func(fd pgconn.FieldDescription) bool {
+		return s.maps.foreign[fd.DataTypeOID]
+	}) {
+		return nil
+	}
+	return s.maps
+}
+
+// changed says whether types were registered since, as far as their number
+// tells.
+func (s *Source) changed() bool {
+	types, defaults := registered(s.m)
+	return types.IsValid() && defaults.IsValid() &&
+		(types.Len() != len(s.seen.types) || defaults.Len() != len(s.seen.defaults)) ||
+		!sameFuncs(s.m.TryWrapScanPlanFuncs, s.seen.scan) || !sameFuncs(s.m.TryWrapEncodePlanFuncs, s.seen.encode)
+}
+
+// Wants says whether the maps lack a donor: a connection of this kind that will
+// not be used any more.
+func (s *Source) Wants() bool {
+	return s.maps != nil && s.maps.foreign != nil && s.maps.donated() == nil
+}
+
+// Donate gives the map of a connection that nobody will use any more to the
+// maps of its kind.
+func (r *Registry) Donate(m *pgtype.Map) {
+	ms := r.find(inventoryOf(m))
+	if ms == nil || ms.foreign == nil {
+		return
+	}
+	ms.donor.Lock()
+	defer ms.donor.Unlock()
+	if ms.donor.bench == nil {
+		ms.donor.bench = &Workbench{Map: m}
+	}
+}
