@@ -13,3 +13,6 @@ var parityNative = []func() any{
 	parityInto[pgtype.Interval], parityInto[pgtype.UUID], parityInto[pgtype.Point], parityInto[pgtype.Hstore],
 	parityInto[[]string], parityInto[map[string]any],
 }
+
+// parityScansColumns says whether the driver scans columns itself.
+const parityScansColumns = false

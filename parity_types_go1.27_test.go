@@ -35,3 +35,6 @@ var parityNative = []func() any{
 	parityInto[map[string]any], parityInto[map[string]*string], parityInto[parityDoc], parityInto[*parityDoc], parityInto[parityPair], parityInto[parityText],
 	parityInto[pgtype.UndecodedBytes], parityInto[pgtype.DriverBytes], func() any { p := make(pgtype.PreallocBytes, 3); return &p },
 }
+
+// parityScansColumns says whether the driver scans columns itself.
+const parityScansColumns = true
