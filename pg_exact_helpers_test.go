@@ -71,6 +71,9 @@ type exactFamily struct {
 	// alike: plain pgx may answer them all the same; what is tried is that they
 	// are answered, and kept. Otherwise a family must get two answers at least.
 	alike bool
+	// forgets: in some modes pgx's own answer depends on what its connection was
+	// asked before, so it is tried in the default mode alone.
+	forgets bool
 	// server says why it is right that the server is asked each time.
 	server string
 }
