@@ -3,6 +3,7 @@ package cachedpgx
 import (
 	"context"
 	"database/sql/driver"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -28,8 +29,8 @@ type ask struct {
 type orders struct {
 	mode      pgx.QueryExecMode // 0: the connection's
 	positions pgx.QueryResultFormats
-	byOID     pgx.QueryResultFormatsByOID
-	given     []any // in their order, but for rewriters
+	byOID     *pgx.QueryResultFormatsByOID // nil: not ordered; a nil map is an order, too
+	given     []any                        // in their order, but for rewriters
 
 	rewriter pgx.QueryRewriter // not called yet
 	text     string            // before it was rewritten
@@ -85,8 +86,9 @@ loop:
 			if by == byExec {
 				break loop
 			}
-			o.byOID = maps.Clone(v)
-			o.given = append(o.given, o.byOID)
+			v = maps.Clone(v)
+			o.byOID = &v
+			o.given = append(o.given, v)
 		case pgx.QueryRewriter:
 			o.rewriter = v
 		default:
@@ -101,7 +103,7 @@ loop:
 func (q *ask) rewrite(ctx context.Context, pc *pgx.Conn) error {
 	text, args, err := q.orders.rewriter.RewriteQuery(ctx, pc, q.text, appendValues([]any{}, q.args))
 	if err != nil {
-		return &rewriteError{err}
+		return fmt.Errorf("rewrite query failed: %w", err)
 	}
 	q.orders.answer = &rewriting{text, args}
 	q.text = text
@@ -150,6 +152,23 @@ func appendValues(to []any, args []driver.NamedValue) []any {
 		to = append(to, args[i].Value)
 	}
 	return to
+}
+
+// formatOf says in which format a column is asked for, by its place and type, as
+// pgx does for stdlib, which asks for formats of its own first.
+func (q *ask) formatOf(i int, oid uint32, stdlibs pgx.QueryResultFormatsByOID, otherwise func(uint32) int16) int16 {
+	o := q.orders
+	switch {
+	case o == nil || o.byOID == nil:
+		return stdlibs[oid]
+	case *o.byOID != nil:
+		return (*o.byOID)[oid]
+	case o.positions == nil:
+		return otherwise(oid)
+	case i < len(o.positions):
+		return o.positions[i]
+	}
+	return pgx.TextFormatCode
 }
 
 // execMode is the mode that the caller ordered, 0 for the connection's own.

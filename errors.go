@@ -69,13 +69,6 @@ func ownError(err error) error {
 	return err
 }
 
-// rewriteError is a QueryRewriter's, as pgx wraps it.
-type rewriteError struct{ err error }
-
-func (e *rewriteError) Error() string { return "rewrite query failed: " + e.err.Error() }
-
-func (e *rewriteError) Unwrap() error { return e.err }
-
 // otherTypesError says that a statement's parameters have other types than its
 // arguments were encoded for, so that nothing was sent.
 type otherTypesError struct{ oids []uint32 }

@@ -104,24 +104,27 @@ func appendHead(b []byte, h keyHead) []byte {
 // appendOrders keys how the caller has pgx run a statement: the bytes of its
 // result, and of its arguments, go by that.
 //
-//	formats = 0 for none, or uvarint of 1 + number, then of each: [type 4 bytes,] format 2 bytes
+//	formats = 0 for none, 1 for nil, or uvarint of 2 + number, then of each: [type 4 bytes,] format 2 bytes
 func appendOrders(b []byte, o *orders) []byte {
 	b = binary.BigEndian.AppendUint32(b, uint32(o.mode))
 	if o.positions == nil {
 		b = append(b, 0)
 	} else {
-		b = binary.AppendUvarint(b, uint64(len(o.positions))+1)
+		b = binary.AppendUvarint(b, uint64(len(o.positions))+2)
 		for _, f := range o.positions {
 			b = binary.BigEndian.AppendUint16(b, uint16(f))
 		}
 	}
-	if o.byOID == nil {
+	switch {
+	case o.byOID == nil:
 		return append(b, 0)
+	case *o.byOID == nil:
+		return append(b, 1)
 	}
-	b = binary.AppendUvarint(b, uint64(len(o.byOID))+1)
-	for _, oid := range slices.Sorted(maps.Keys(o.byOID)) {
+	b = binary.AppendUvarint(b, uint64(len(*o.byOID))+2)
+	for _, oid := range slices.Sorted(maps.Keys(*o.byOID)) {
 		b = binary.BigEndian.AppendUint32(b, oid)
-		b = binary.BigEndian.AppendUint16(b, uint16(o.byOID[oid]))
+		b = binary.BigEndian.AppendUint16(b, uint16((*o.byOID)[oid]))
 	}
 	return b
 }

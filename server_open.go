@@ -79,17 +79,13 @@ func (s *pgxServer) openParams(ctx context.Context, q ask) (pgx.Rows, error) {
 	if err != nil {
 		return nil, err
 	}
-	byOID := rowset.ResultFormats
-	if q.orders != nil && q.orders.byOID != nil {
-		byOID = q.orders.byOID
-	}
 	formats := make([]int16, len(sd.Fields))
 	for i := range formats {
-		formats[i] = byOID[sd.Fields[i].DataTypeOID]
+		formats[i] = q.formatOf(i, sd.Fields[i].DataTypeOID, rowset.ResultFormats, pc.TypeMap().FormatCodeForOID)
 	}
 	t := tracedRows{tracer: s.info.tracer, conn: pc, ctx: ctx}
 	if t.tracer != nil {
-		args := []any{byOID}
+		args := append([]any{rowset.ResultFormats}, before...)
 		for _, v := range params.Values {
 			args = append(args, v)
 		}

@@ -38,7 +38,11 @@ type Maps struct {
 
 // Workbench is a map to work with, and the memory to encode in.
 type Workbench struct {
-	Map     *pgtype.Map
+	Map *pgtype.Map
+	// untyped encodes arguments of unknown types. It is another map, since what
+	// pgx remembers of those (v5.13.0) can spoil the same for known types: a
+	// [][]int32 for int4[] is refused after one for no type.
+	untyped *pgtype.Map
 	builder pgx.ExtendedQueryBuilder
 	args    []any
 	desc    pgconn.StatementDescription

@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgtype"
 )
 
 // errParams says that arguments and parameters don't match. pgx has its own
@@ -36,15 +37,22 @@ func (ms *Maps) AppendParams(b []byte, oids []uint32, args []driver.NamedValue) 
 		if ms.donor.bench == nil {
 			return b, errParams
 		}
-		return ms.donor.bench.appendParams(b, oids, args)
+		return ms.donor.bench.appendParams(b, ms.donor.bench.Map, oids, args)
 	}
 	w := ms.take()
-	b, err := w.appendParams(b, oids, args)
+	m := w.Map
+	if oids == nil {
+		if w.untyped == nil {
+			w.untyped = ms.inventory.build(ms.foreign)
+		}
+		m = w.untyped
+	}
+	b, err := w.appendParams(b, m, oids, args)
 	ms.give(w)
 	return b, err
 }
 
-func (w *Workbench) appendParams(b []byte, oids []uint32, args []driver.NamedValue) ([]byte, error) {
+func (w *Workbench) appendParams(b []byte, m *pgtype.Map, oids []uint32, args []driver.NamedValue) ([]byte, error) {
 	w.args = w.args[:0]
 	for i := range args {
 		w.args = append(w.args, args[i].Value)
@@ -55,7 +63,7 @@ func (w *Workbench) appendParams(b []byte, oids []uint32, args []driver.NamedVal
 		desc = &w.desc
 		desc.ParamOIDs = oids
 	}
-	if err := w.builder.Build(w.Map, desc, w.args); err != nil {
+	if err := w.builder.Build(m, desc, w.args); err != nil {
 		return b, err
 	}
 	w.desc.ParamOIDs = nil

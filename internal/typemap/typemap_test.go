@@ -407,3 +407,21 @@ func FuzzParams(f *testing.F) {
 		}
 	})
 }
+
+// pgx remembers plans by type; what it remembers of arguments without a known
+// type must not spoil others.
+func TestUntypedSpoilsNothing(t *testing.T) {
+	ms := NewMaps()
+	lists := named([][]int32{{1, 2}, {3, 4}})
+	want, err := ms.AppendParams(nil, []uint32{pgtype.Int4ArrayOID}, lists)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ms = NewMaps()
+	if _, err := ms.AppendParams(nil, nil, lists); err == nil {
+		t.Fatal("pgx finds a type for it by now: this test tries nothing")
+	}
+	if got, err := ms.AppendParams(nil, []uint32{pgtype.Int4ArrayOID}, lists); err != nil || string(got) != string(want) {
+		t.Errorf("%q %v, want %q", got, err, want)
+	}
+}
