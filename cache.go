@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
-	"hash/maphash"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
@@ -59,7 +58,7 @@ func newCache(inner driver.Connector, cfg Config) *Cache {
 	c.statements = newStatements(cfg.MaxStatements)
 	pure, _ := parsePure(cfg.PureFunctions) // it was checked
 	c.facts = newFactBook(catalog.Config{Pure: pure, Partitioned: cfg.Partition != nil})
-	c.tags.seed = maphash.MakeSeed()
+	c.tags.hash = newHasher()
 	c.statements.malformed = func(hints []string) {
 		c.counters.malformedHints.Add(1)
 		c.say("cachedpgx: a hint is not understood, and ignored: it may be ttl=5s, stale=1s, tag=name or off", "hint", hints)

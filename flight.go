@@ -2,7 +2,6 @@ package cachedpgx
 
 import (
 	"context"
-	"hash/maphash"
 	"runtime"
 	"sync"
 	"time"
@@ -33,7 +32,7 @@ import (
 //	                                        lands what 2 brought
 //	takes it            takes it
 type flights[V any] struct {
-	seed   maphash.Seed
+	hash   hasher
 	shards [64]flightShard[V]
 	rules  flightRules[V]
 }
@@ -95,7 +94,7 @@ const (
 )
 
 func newFlights[V any](rules flightRules[V]) *flights[V] {
-	g := &flights[V]{seed: maphash.MakeSeed(), rules: rules}
+	g := &flights[V]{hash: newHasher(), rules: rules}
 	for i := range g.shards {
 		g.shards[i].byKey = map[string]*flight[V]{}
 	}
@@ -128,7 +127,7 @@ func (g *flights[V]) do(ctx context.Context, r request[V]) (V, part, error) {
 }
 
 func (g *flights[V]) shard(key string) *flightShard[V] {
-	return &g.shards[maphash.String(g.seed, key)%uint64(len(g.shards))]
+	return &g.shards[g.hash.of(key)%uint64(len(g.shards))]
 }
 
 // join finds a flight that the caller may join, or puts a new one in its place.

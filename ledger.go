@@ -2,7 +2,6 @@ package cachedpgx
 
 import (
 	"encoding/binary"
-	"hash/maphash"
 	"sync/atomic"
 )
 
@@ -110,12 +109,12 @@ func (l *ledger) quarantine() (end func()) {
 // found again. Tags share their epochs by hash: that one is invalidated may
 // drop another's entries, too.
 type tagLedger struct {
-	seed   maphash.Seed
+	hash   hasher
 	epochs [4096]atomic.Uint64
 }
 
 func (l *tagLedger) of(tag string) *atomic.Uint64 {
-	return &l.epochs[maphash.String(l.seed, tag)%uint64(len(l.epochs))]
+	return &l.epochs[l.hash.of(tag)%uint64(len(l.epochs))]
 }
 
 // appendTags adds the tags of a read and when each was last invalidated.

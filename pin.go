@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
+	"strconv"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -24,30 +25,42 @@ type serverConn struct {
 	soiled    bool   // something ran that may have changed settings unseen: a trigger, a view, a default
 	modes     modes
 	types     *typemap.Source
-	tracer    pgx.QueryTracer // the user's, nil if there is none
-	prepared  map[string]bool // by name
-	order     []string        // of prepared, oldest first
+	tracer    pgx.QueryTracer   // the user's, nil if there is none
+	prepared  map[string]string // the names of texts that are prepared here
+	order     []string          // those texts, oldest first
+	named     int               // names that were given
+}
+
+// nameFor gives the name under which to prepare a text. It is not the text: pgx
+// would take a direct call of that for one of the prepared statement, whose
+// arguments are others.
+func (sc *serverConn) nameFor(text string) string {
+	if name, ok := sc.prepared[text]; ok {
+		return name
+	}
+	sc.named++
+	return "cachedpgx_" + strconv.Itoa(sc.named)
 }
 
 // notePrepared counts a statement left prepared on the connection, and drops
 // the oldest beyond the limit.
-func (sc *serverConn) notePrepared(ctx context.Context, pc *pgx.Conn, name string) {
-	if sc.prepared[name] {
+func (sc *serverConn) notePrepared(ctx context.Context, pc *pgx.Conn, name, text string) {
+	if _, ok := sc.prepared[text]; ok {
 		return
 	}
 	if sc.prepared == nil {
-		sc.prepared = map[string]bool{}
+		sc.prepared = map[string]string{}
 	}
 	for len(sc.order) >= mostPrepared {
 		oldest := sc.order[0]
 		sc.order = sc.order[1:]
-		if sc.prepared[oldest] {
+		if name, ok := sc.prepared[oldest]; ok {
 			delete(sc.prepared, oldest)
-			_ = pc.Deallocate(ctx, oldest)
+			_ = pc.Deallocate(ctx, name)
 		}
 	}
-	sc.prepared[name] = true
-	sc.order = append(sc.order, name)
+	sc.prepared[text] = name
+	sc.order = append(sc.order, text)
 }
 
 // connInfoKey is where a pgx connection carries its serverConn.

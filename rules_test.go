@@ -1,7 +1,6 @@
 package cachedpgx
 
 import (
-	"hash/maphash"
 	"strings"
 	"testing"
 	"time"
@@ -117,7 +116,7 @@ func TestRuleAndPureErrors(t *testing.T) {
 // TestTagsInKeys checks that reads of different tags share nothing, and that an
 // invalidated tag changes the key.
 func TestTagsInKeys(t *testing.T) {
-	l := &tagLedger{seed: maphash.MakeSeed()}
+	l := &tagLedger{hash: newHasher()}
 	key := func(tags ...string) string { return string(appendTags(nil, joinTags(nil, tags), l)) }
 	seen := map[string]string{}
 	for name, k := range map[string]string{"none": key(), "a": key("a"), "b": key("b"), "ab": key("a", "b"), "a,b": key("a,b")} {

@@ -2,9 +2,7 @@ package cachedpgx
 
 import (
 	"context"
-	"crypto/sha256"
 	"database/sql/driver"
-	"encoding/hex"
 	"slices"
 
 	"github.com/jackc/pgx/v5"
@@ -68,11 +66,10 @@ func (s *pgxServer) openParams(ctx context.Context, q ask) (pgx.Rows, error) {
 		}
 		return retriable(pc.Query(ctx, q.text, args...))
 	}
-	name := preparedName(q.text)
-	sd, err := s.prepareNamed(ctx, name, q.text)
+	sd, err := s.keepPrepared(ctx, q.text)
 	if err == nil && !slices.Equal(sd.ParamOIDs, q.oids) {
-		s.forget(ctx, name)
-		if sd, err = s.prepareNamed(ctx, name, q.text); err == nil && !slices.Equal(sd.ParamOIDs, q.oids) {
+		s.forget(ctx, q.text)
+		if sd, err = s.keepPrepared(ctx, q.text); err == nil && !slices.Equal(sd.ParamOIDs, q.oids) {
 			err = &otherTypesError{slices.Clone(sd.ParamOIDs)}
 		}
 	}
@@ -96,12 +93,6 @@ func (s *pgxServer) openParams(ctx context.Context, q ask) (pgx.Rows, error) {
 		return t.Rows, nil
 	}
 	return &t, nil
-}
-
-// preparedName is under which a text is prepared for arguments that are encoded.
-func preparedName(text string) string {
-	sum := sha256.Sum256([]byte(text))
-	return "cachedpgx_" + hex.EncodeToString(sum[:16])
 }
 
 // tracedRows tells the user's tracer of the end of a query, as pgx does.

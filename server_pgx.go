@@ -35,12 +35,12 @@ func (s *pgxServer) query(ctx context.Context, q ask) (driver.Rows, error) {
 			return rows, err
 		}
 	}
-	text, args, name, err := s.words(ctx, q)
+	text, args, err := s.words(ctx, q)
 	if err != nil {
 		return nil, err
 	}
 	rows, err := s.dc.QueryContext(ctx, text, args)
-	return rows, s.heal(ctx, name, err)
+	return rows, s.heal(ctx, q.text, err)
 }
 
 // queryParams runs a query whose arguments were encoded to be keyed, so that no
@@ -57,46 +57,48 @@ func (s *pgxServer) queryParams(ctx context.Context, q ask) (driver.Rows, error)
 	if rows.Next() {
 		first = rows.RawValues()
 	} else if err := rows.Err(); err != nil {
-		return nil, s.heal(ctx, preparedName(q.text), err)
+		return nil, s.heal(ctx, q.text, err)
 	}
 	return rowset.NewStream(nil, first, rows, s.dc.Conn().TypeMap(), func() {}), nil
 }
 
 func (s *pgxServer) exec(ctx context.Context, q ask) (driver.Result, error) {
-	text, args, name, err := s.words(ctx, q)
+	text, args, err := s.words(ctx, q)
 	if err != nil {
 		return nil, err
 	}
 	res, err := s.dc.ExecContext(ctx, text, args)
-	return res, s.heal(ctx, name, err)
+	return res, s.heal(ctx, q.text, err)
 }
 
-// words gives what stdlib's own methods take for a statement, and under which
-// name it is prepared.
-func (s *pgxServer) words(ctx context.Context, q ask) (text string, args []driver.NamedValue, name string, err error) {
-	if name, err = s.ready(ctx, q); err != nil || name == "" && q.orders == nil {
-		return q.text, q.args, name, err
+// words gives what stdlib's own methods take for a statement.
+func (s *pgxServer) words(ctx context.Context, q ask) (text string, args []driver.NamedValue, err error) {
+	name, err := s.ready(ctx, q)
+	if err != nil || name == "" && q.orders == nil {
+		return q.text, q.args, err
 	}
 	text, values := q.words(name)
 	for i, v := range values[1:] {
 		args = append(args, driver.NamedValue{Ordinal: i + 1, Value: v})
 	}
-	return text, args, name, nil
+	return text, args, nil
 }
 
 // heal drops a prepared statement whose plan DDL has made stale, so that the
 // text works again the next time. pgx does so for those it prepared itself.
-func (s *pgxServer) heal(ctx context.Context, name string, err error) error {
-	if err != nil && s.info.prepared[name] && isStalePlan(err) {
-		s.forget(ctx, name)
+func (s *pgxServer) heal(ctx context.Context, text string, err error) error {
+	if err != nil && isStalePlan(err) {
+		s.forget(ctx, text)
 	}
 	return err
 }
 
-// forget drops what is prepared under a name.
-func (s *pgxServer) forget(ctx context.Context, name string) {
-	_ = s.dc.Conn().Deallocate(ctx, name)
-	delete(s.info.prepared, name)
+// forget drops what is prepared of a text, if it is.
+func (s *pgxServer) forget(ctx context.Context, text string) {
+	if name, ok := s.info.prepared[text]; ok {
+		_ = s.dc.Conn().Deallocate(ctx, name)
+		delete(s.info.prepared, text)
+	}
 }
 
 func isStalePlan(err error) bool {
@@ -106,8 +108,6 @@ func isStalePlan(err error) bool {
 
 // ready prepares a text where running it directly would not do the same: pgx's
 // default mode prepares by itself. It gives the name, "" if there is no need.
-// The name is not the text: pgx would take a direct call of that for one of the
-// prepared statement, whose arguments are others.
 func (s *pgxServer) ready(ctx context.Context, q ask) (name string, err error) {
 	if q.prep == direct || q.text == "" || s.info.modes.autoPrepares() && q.execMode() == 0 {
 		return "", nil
@@ -115,14 +115,17 @@ func (s *pgxServer) ready(ctx context.Context, q ask) (name string, err error) {
 	if text, _ := q.asked(); text != q.text {
 		return "", nil // rewritten: it is not what was prepared
 	}
-	name = preparedName(q.text)
-	_, err = s.prepareNamed(ctx, name, q.text)
-	return name, err
+	sd, err := s.keepPrepared(ctx, q.text)
+	if err != nil {
+		return "", err
+	}
+	return sd.Name, nil
 }
 
-// prepareNamed prepares a text under a name, and leaves it prepared.
-func (s *pgxServer) prepareNamed(ctx context.Context, name, text string) (*pgconn.StatementDescription, error) {
+// keepPrepared prepares a text, and leaves it prepared for later.
+func (s *pgxServer) keepPrepared(ctx context.Context, text string) (*pgconn.StatementDescription, error) {
 	pc := s.dc.Conn()
+	name := s.info.nameFor(text)
 	sd, err := pc.Prepare(ctx, name, text)
 	if err != nil {
 		if pgconn.SafeToRetry(err) {
@@ -130,7 +133,7 @@ func (s *pgxServer) prepareNamed(ctx context.Context, name, text string) (*pgcon
 		}
 		return nil, err
 	}
-	s.info.notePrepared(ctx, pc, name)
+	s.info.notePrepared(ctx, pc, name, text)
 	return sd, nil
 }
 
@@ -156,7 +159,7 @@ func (s *pgxServer) prepare(ctx context.Context, text string) (description, erro
 		}
 		return description{params: sd.ParamOIDs, known: true}, nil
 	}
-	sd, err := s.prepareNamed(ctx, preparedName(text), text)
+	sd, err := s.keepPrepared(ctx, text)
 	if err != nil {
 		return description{}, err
 	}
@@ -189,7 +192,7 @@ func (s *pgxServer) end(release func()) {
 func (s *pgxServer) load(ctx context.Context, q loadQuery) (loaded, error) {
 	l, err := s.loadOnce(ctx, q)
 	if err != nil && isStalePlan(err) && s.txStatus() == 'I' {
-		_ = s.heal(ctx, preparedName(q.text), err)
+		_ = s.heal(ctx, q.text, err)
 		l, err = s.loadOnce(ctx, q)
 	}
 	return l, err

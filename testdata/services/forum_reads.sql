@@ -154,7 +154,6 @@ SELECT p.id, x.n, x.e->>'at' AS at FROM posts p, LATERAL jsonb_array_elements(p.
 SELECT post_id, sum(value) AS score, count(*) FILTER (WHERE value > 0) AS up, count(*) FILTER (WHERE value < 0) AS down FROM votes WHERE post_id = ANY($1) GROUP BY post_id ORDER BY post_id
 
 -- @post_votes_of_member sqlc
--- @may a Valuer's value is no part of a key yet
 -- @args [3,{"valuer":"{1,2,3}"}]
 -- name: VotesOf :many
 SELECT post_id, value FROM votes WHERE member_id = $1 AND post_id = ANY($2::bigint[]) ORDER BY post_id

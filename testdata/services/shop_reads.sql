@@ -13,7 +13,6 @@ FROM users
 WHERE lower(email) = lower($1) AND deleted_at IS NULL
 
 -- @user_by_uuid sqlc
--- @may a Valuer's value is no part of a key yet
 -- @args [{"uuid":"0a791842f52a0acfbb3a783378c066b8"}]
 -- name: GetUserByUUID :one
 SELECT id, name FROM users WHERE uuid = $1
@@ -23,7 +22,6 @@ SELECT id, name FROM users WHERE uuid = $1
 SELECT id, uuid::text, name FROM users WHERE uuid = $1::uuid
 
 -- @users_by_ids sqlc
--- @may a Valuer's value is no part of a key yet
 -- @args [{"valuer":"{1,2,3,99}"}]
 -- name: ListUsersByIDs :many
 SELECT id, email, name FROM users WHERE id = ANY($1::bigint[]) ORDER BY id
@@ -80,7 +78,6 @@ SELECT id, settings #>> '{mail,news}' AS news FROM users WHERE settings #> '{mai
 SELECT id, role::text, role = 'admin'::user_role AS is_admin FROM users WHERE role >= 'staff' ORDER BY role DESC, id
 
 -- @users_by_role_any hand
--- @may a Valuer's value is no part of a key yet
 -- @args [{"valuer":"{staff,admin}"}]
 SELECT id, role FROM users WHERE role = ANY($1::user_role[]) ORDER BY id
 
