@@ -1,0 +1,858 @@
+package cachedpgx_test
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"math"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/cachedpgx/cachedpgx"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
+)
+
+// The files pg_stdlib_*_test.go hold both drivers to what the tests of pgx's own
+// database/sql driver hold; docs/parity.md says which covers what.
+
+const stdlibSchema = `
+	CREATE TABLE item (
+		id int PRIMARY KEY, name text NOT NULL, ok bool, f4 float4, f8 float8, price numeric(9,2), made date, at timestamp,
+		tz timestamptz, iv interval, oi oid, raw bytea, js json, jb jsonb, ia int8[], ta text[], ra int4range, uid uuid,
+		addr inet, pt point);
+	INSERT INTO item VALUES
+		(1, 'one', true, 1.5, 2.5, 12.34, '2024-01-11', '2024-02-29 01:02:03.456789', '2024-02-29 01:02:03+00', '90 min', 42,
+		 '\x00ff', '{"a" :  1}', '{"a": [1, null]}', '{1,2,3}', '{"a b",NULL}', '[1,5)', '6ba7b810-9dad-11d1-80b4-00c04fd430c8',
+		 '10.0.0.1', '(1,2)'),
+		(2, 'two', false, 0, 'Infinity', 0, 'infinity', '-infinity', '1969-12-31 23:59:59+00', '0', 0, '', 'null', '"x"', '{}', '{}',
+		 'empty', '00000000-0000-0000-0000-000000000000', '::1', '(0,0)');
+	INSERT INTO item (id, name) SELECT i, 'item ' || i FROM generate_series(3, 12) i;`
+
+var stdlibModes = []string{"cache_statement", "cache_describe", "describe_exec", "exec", "simple_protocol"}
+
+// stdlibEncodings are the modes that differ in how they send arguments.
+var stdlibEncodings = []string{"cache_statement", "exec", "simple_protocol"}
+
+// stdlibEachMode gives f handles over one database in each of pgx's modes.
+func stdlibEachMode(t *testing.T, schema string, f func(e *pgEnv)) {
+	stdlibInModes(t, stdlibModes, schema, f)
+}
+
+func stdlibInModes(t *testing.T, modes []string, schema string, f func(e *pgEnv)) {
+	dsn := newPG(t, schema).dsn
+	for _, mode := range modes {
+		t.Run(mode, func(t *testing.T) { f(newPGOn(t, dsn, "", "default_query_exec_mode="+mode)) })
+	}
+}
+
+// stdlibDrivers are the handles of both, plain pgx first.
+func (e *pgEnv) stdlibDrivers() []*sql.DB { return []*sql.DB{e.plain, e.db} }
+
+// stdlibBoth fails unless f tells the same of both drivers' handles, twice.
+func (e *pgEnv) stdlibBoth(what string, f func(db *sql.DB) string) {
+	e.Helper()
+	for _, time := range []string{"first", "second"} {
+		if want, got := stdlibTold(f(e.plain)), stdlibTold(f(e.db)); got != want {
+			e.Errorf("%s, %s time: %s", what, time, stdlibDiff(want, got))
+		}
+	}
+}
+
+// stdlibRead fails unless f, which reads, tells the same of plain pgx, of a miss
+// and of a hit; and unless the second read is a hit, where there is no error. The
+// first is a miss though the question was asked in other words before.
+func (e *pgEnv) stdlibRead(what string, f func(db *sql.DB) (string, error)) {
+	e.Helper()
+	ctx := e.ctx
+	defer func() { e.ctx = ctx }()
+	want, werr := f(e.plain)
+	for _, time := range []string{"miss", "hit"} {
+		var got string
+		var err error
+		if e.ctx = ctx; time == "miss" {
+			e.ctx = cachedpgx.WithRefresh(ctx)
+		}
+		ran := e.promiseNew(func() { got, err = f(e.db) })
+		if want, got := stdlibTold(want+pgError(werr)), stdlibTold(got+pgError(err)); got != want {
+			e.Errorf("%s, %s: %s", what, time, stdlibDiff(want, got))
+		}
+		if time == "hit" && werr == nil && len(ran) > 0 {
+			e.Errorf("%s: NOT CACHED: the second read ran %q", what, slices.Collect(maps.Keys(ran)))
+		}
+		if time == "miss" && werr == nil && len(ran) == 0 {
+			e.Errorf("%s: the first read ran nothing at the server", what)
+		}
+	}
+}
+
+// stdlibTold is an account without what nobody can ask for: whose the type of an
+// error is that does nothing but wrap.
+func stdlibTold(told string) string {
+	return strings.ReplaceAll(told, "*cachedpgx.rewriteError", "*fmt.wrapError")
+}
+
+// stdlibDiff shows where two accounts part.
+func stdlibDiff(want, got string) string {
+	i := 0
+	for i < len(want) && i < len(got) && want[i] == got[i] {
+		i++
+	}
+	from := max(0, i-100)
+	return fmt.Sprintf("\n\t…%q\nplain pgx gives\n\t…%q", got[from:min(len(got), i+200)], want[from:min(len(want), i+200)])
+}
+
+// stdlibShow is a value, behind however many pointers.
+func stdlibShow(v any) string {
+	r := reflect.ValueOf(v)
+	for r.Kind() == reflect.Pointer && !r.IsNil() {
+		r = r.Elem()
+	}
+	if list, ok := v.(*[]*string); ok {
+		data, err := json.Marshal(list)
+		return fmt.Sprintf("%T %s %v", v, data, err)
+	}
+	return fmt.Sprintf("%T %#v", v, r)
+}
+
+// stdlibRow scans the only row of an answer.
+func (e *pgEnv) stdlibRow(db *sql.DB, text string, args []any, dests ...any) (string, error) {
+	err := db.QueryRowContext(e.ctx, text, args...).Scan(dests...)
+	var b strings.Builder
+	for _, d := range dests {
+		b.WriteString(stdlibShow(d) + "; ")
+	}
+	return b.String(), err
+}
+
+// stdlibAnswer is all of an answer, and its error by itself.
+func (e *pgEnv) stdlibAnswer(q pgQuerier, text string, args ...any) (string, error) {
+	a := pgAsk(e.ctx, q, text, args...)
+	if a.Err != "" {
+		return fmt.Sprint(a), errors.New(a.Err)
+	}
+	return fmt.Sprint(a), nil
+}
+
+// The document: what it names exists, and it names what pgx has.
+
+var (
+	stdlibDocRow  = regexp.MustCompile(`(?m)^\| *(Test\w+)`)
+	stdlibDocName = regexp.MustCompile("`(Test\\w+)`(?: \\((\\S+)\\))?")
+)
+
+// TestStdlibDocument keeps docs/parity.md true: the tests that it gives for ours
+// are in the tree, and each of pgx's has its row.
+func TestStdlibDocument(t *testing.T) {
+	data, err := os.ReadFile(filepath.Join("docs", "parity.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ours := map[string]string{}
+	stdlibTestNames(t, "*_test.go", ours)
+	stdlibTestNames(t, filepath.Join("internal", "*", "*_test.go"), ours)
+	named := 0
+	for _, m := range stdlibDocName.FindAllStringSubmatch(string(data), -1) {
+		if named++; ours[m[1]] == "" {
+			t.Errorf("the document gives %s for a test of ours: there is none", m[1])
+		} else if ours[m[1]] != m[2] {
+			t.Errorf("the document says that %s is in %q: it is in %s", m[1], m[2], ours[m[1]])
+		}
+	}
+	rows := map[string]bool{}
+	for line := range strings.Lines(string(data)) {
+		m := stdlibDocRow.FindStringSubmatch(line)
+		if m == nil {
+			continue
+		}
+		for _, name := range regexp.MustCompile(`Test\w+`).FindAllString(strings.Split(line, "|")[1], -1) {
+			rows[name] = true
+		}
+		if cells := strings.Split(line, "|"); len(cells) != 5 || strings.TrimSpace(cells[3]) == "" {
+			t.Errorf("%s: the row has neither a test nor a reason: %q", m[1], line)
+		} else if !stdlibDocName.MatchString(cells[3]) && !strings.Contains(cells[3], "not applicable: ") {
+			t.Errorf("%s: neither a test of ours nor a reason is named: %q", m[1], cells[3])
+		}
+	}
+	if named < 50 {
+		t.Fatalf("only %d of our tests are named: the document was not understood", named)
+	}
+
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "github.com/jackc/pgx/v5").Output()
+	if err != nil {
+		t.Fatalf("where is pgx's source? %v", err)
+	}
+	theirs := map[string]string{}
+	for _, files := range []string{"stdlib/*_test.go", "conn_test.go", "query_test.go", "named_args_test.go", "pgbouncer_test.go", "rows_test.go"} {
+		stdlibTestNames(t, filepath.Join(strings.TrimSpace(string(out)), files), theirs)
+	}
+	for name := range theirs {
+		if !rows[name] {
+			t.Errorf("pgx's %s has no row in the document", name)
+		}
+	}
+	if len(theirs) < 150 {
+		t.Errorf("only %d tests of pgx's were found", len(theirs))
+	}
+}
+
+// stdlibTestNames adds the tests in those files, and where each is.
+func stdlibTestNames(t *testing.T, glob string, to map[string]string) {
+	files, err := filepath.Glob(glob)
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%s: %d files, %v", glob, len(files), err)
+	}
+	for _, file := range files {
+		f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range f.Decls {
+			if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv == nil && strings.HasPrefix(fn.Name.Name, "Test") && fn.Name.Name != "TestMain" {
+				to[fn.Name.Name] = filepath.ToSlash(file)
+			}
+		}
+	}
+}
+
+// Arguments.
+
+type (
+	stdlibText   string            // a Valuer that gives another string
+	stdlibNilOK  struct{ N int }   // its pointer is a Valuer, nil included
+	stdlibList   []byte            // a Valuer, nil included
+	stdlibMap    map[string]int    // a Valuer, nil included
+	stdlibAny    struct{ v any }   // gives v
+	stdlibNamed  int16             // no methods
+	stdlibObject struct{ A []any } // no methods: JSON
+)
+
+func (s stdlibText) Value() (driver.Value, error) { return strings.ToLower(string(s)), nil }
+func (s stdlibAny) Value() (driver.Value, error)  { return s.v, nil }
+
+func (s *stdlibNilOK) Value() (driver.Value, error) {
+	if s == nil {
+		return int64(2), nil
+	}
+	return int64(s.N), nil
+}
+
+func (s stdlibList) Value() (driver.Value, error) {
+	if s == nil {
+		return []byte(`"x"`), nil
+	}
+	return []byte(s), nil
+}
+
+func (s stdlibMap) Value() (driver.Value, error) {
+	if s == nil {
+		return `"x"`, nil
+	}
+	return json.Marshal(map[string]int(s))
+}
+
+// TestStdlibArguments sends each kind of argument to each kind of parameter that
+// takes it, in each mode; what plain pgx refuses is refused in the same words.
+func TestStdlibArguments(t *testing.T) {
+	one, name := 1, "one"
+	pone := &one
+	day := time.Date(2024, 1, 11, 0, 0, 0, 0, time.UTC)
+	instant := time.Date(2024, 2, 29, 1, 2, 3, 0, time.UTC)
+	byID := func(args ...any) pgCase { return pgCase{"SELECT id, name FROM item WHERE id = $1", args} }
+	by := func(column string, arg any) pgCase {
+		return pgCase{"SELECT id FROM item WHERE " + column + " = $1 ORDER BY id", []any{arg}}
+	}
+	back := func(typ string, arg any) pgCase {
+		return pgCase{"SELECT id, $1::" + typ + " FROM item WHERE id = 1", []any{arg}}
+	}
+	cases := []pgCase{
+		// Integers, each kind that Go has, and their edges.
+		byID(int8(1)), byID(int16(1)), byID(int32(1)), byID(int64(1)), byID(1), byID(uint8(1)), byID(uint16(1)), byID(uint32(1)), byID(uint64(1)), byID(uint(1)),
+		byID(stdlibNamed(1)), byID(int64(math.MaxInt32)), byID(int64(math.MaxInt32 + 1)), byID(uint32(math.MaxUint32)), byID(-1), byID("1"), byID("x"), byID(1.0), byID(1.5),
+		back("int2", 1<<15), back("int8", uint64(math.MaxUint64)), back("oid", uint32(math.MaxUint32)), back("float8", 1), back("numeric", int64(math.MinInt64)),
+		// Pointers and nil.
+		byID(&one), byID(&pone), byID((*int)(nil)), byID(nil), by("name", &name), by("name", (*string)(nil)), back("int", nil), back("text", nil),
+		// Valuers.
+		by("name", stdlibText("ONE")), by("name", new(stdlibText("ONE"))), by("name", (*stdlibText)(nil)), byID(&stdlibNilOK{1}), byID((*stdlibNilOK)(nil)),
+		by("jb", stdlibList(nil)), by("jb", stdlibList(`{"a": [1, null]}`)), by("jb", stdlibMap(nil)), by("jb", stdlibMap{"a": 1}),
+		byID(stdlibAny{int64(1)}), byID(stdlibAny{"1"}), byID(stdlibAny{nil}), byID(stdlibAny{1.0}), byID(stdlibAny{true}), byID(stdlibAny{struct{}{}}), by("ok", stdlibAny{true}),
+		by("raw", stdlibAny{[]byte{0, 255}}), by("tz", stdlibAny{instant}), byID(pgBadValuer{}),
+		// database/sql's own.
+		byID(sql.NullInt64{Int64: 1, Valid: true}), byID(sql.NullInt64{}), byID(&sql.NullInt64{Int64: 1, Valid: true}), byID((*sql.NullInt64)(nil)), byID(sql.Null[int]{V: 1, Valid: true}),
+		byID(sql.NullInt32{Int32: 1, Valid: true}), by("name", sql.NullString{String: "one", Valid: true}), by("price", sql.NullString{String: "12.34", Valid: true}),
+		by("f8", sql.NullFloat64{Float64: 2.5, Valid: true}), by("ok", sql.NullBool{Bool: true, Valid: true}), by("tz", sql.NullTime{Time: instant, Valid: true}),
+		byID(sql.Named("id", 1)), byID(sql.Out{Dest: &one}), byID(&sql.Out{Dest: &one, In: true}),
+		// pgx's.
+		byID(pgtype.Int4{Int32: 1, Valid: true}), byID(pgtype.Int4{}), byID(pgtype.Int8{Int64: 1, Valid: true}), by("name", pgtype.Text{String: "one", Valid: true}),
+		by("made", pgtype.Date{InfinityModifier: pgtype.Infinity, Valid: true}), by("made", pgtype.Date{Time: day, Valid: true}), by("tz", pgtype.Timestamptz{Time: instant, Valid: true}),
+		by("ra", pgtype.Range[pgtype.Int4]{Lower: pgtype.Int4{Int32: 1, Valid: true}, Upper: pgtype.Int4{Int32: 5, Valid: true}, LowerType: pgtype.Inclusive, UpperType: pgtype.Exclusive, Valid: true}),
+		by("uid", pgtype.UUID{Bytes: [16]byte{0x6b, 0xa7, 0xb8, 0x10, 0x9d, 0xad, 0x11, 0xd1, 0x80, 0xb4, 0, 0xc0, 0x4f, 0xd4, 0x30, 0xc8}, Valid: true}), by("uid", [16]byte{}),
+		by("ia", pgtype.FlatArray[int64]{1, 2, 3}), by("ia", pgtype.Array[int64]{Elements: []int64{1, 2, 3}, Dims: []pgtype.ArrayDimension{{Length: 3, LowerBound: 1}}, Valid: true}),
+		// Lists.
+		by("ia", []int64{1, 2, 3}), by("ia", []int64{}), by("ia", []int64(nil)), by("ia", "{1,2,3}"), by("ta", []*string{new("a b"), nil}), by("ta", []sql.NullString{{String: "a b", Valid: true}, {}}),
+		{"SELECT id FROM item WHERE id = ANY($1) ORDER BY id", []any{[]int32{2, 1}}}, back("int4[]", "{1,2,3}"), {"SELECT id, cardinality($1::text[]) FROM item WHERE id = 1", []any{[]string{"a", "b", "c"}}},
+		// Text, bytes, JSON.
+		by("name", []byte("one")), back("text", []byte("Jack")), back("varchar", []byte("Jack")), back("bytea", []byte{0, 15, 255}), back("bytea", []byte(nil)), by("raw", []byte{}),
+		by("jb", []byte(`"x"`)), by("jb", `"x"`), by("jb", map[string]any{"a": []any{1, nil}}), by("jb", stdlibObject{[]any{1}}), by("jb", &stdlibObject{}), by("jb", json.RawMessage(`"x"`)),
+		back("json", []byte(`{"a" :  1}`)), back("text", "foo'; DROP TABLE item; --"), back("text", `back\slash`), by("pt::text", "(1,2)"), back("point", "(1,2)"), back("point", 705),
+		// Numbers that are not whole, times, addresses.
+		back("numeric", -0.01), back("numeric", -0.0001), back("float4", float32(1.23)), by("f8", math.Inf(1)), back("float8", math.NaN()), by("price", "12.34"), by("price", 12.34),
+		by("tz", instant), by("tz", instant.In(time.FixedZone("west", -8*3600))), by("at", instant), by("made", day), by("made", "2024-01-11"), by("made", "infinity"), back("timestamptz", time.Unix(123, 5000)),
+		by("iv", 90*time.Minute), back("interval", time.Second), by("addr", netip.MustParseAddr("10.0.0.1")), by("addr", netip.MustParsePrefix("10.0.0.1/32")), by("addr", "10.0.0.1"), by("ok", true), by("ok", "true"),
+		// What no type is known for.
+		{"SELECT id, $1 FROM item WHERE id = 1", []any{"x"}}, {"SELECT id, $1 FROM item WHERE id = 1", []any{1}}, back("no_such_type", "x"), byID(make(chan int)), byID(struct{ A int }{1}),
+		// How many.
+		byID(), byID(1, 2), {"SELECT id FROM item WHERE id = $1 AND name = $2", []any{1}}, {"SELECT id FROM item", []any{1}},
+		{"SELECT id FROM item WHERE id >= $1::int AND id <= $2::int AND 3 = $3 ORDER BY id", []any{1, 10, 3}},
+	}
+	stdlibInModes(t, stdlibEncodings, stdlibSchema, func(e *pgEnv) {
+		for _, c := range cases {
+			what := fmt.Sprintf("%s %T %v", c.text, append(c.args, nil)[0], c.args)
+			f := func(db *sql.DB) (string, error) { return e.stdlibAnswer(db, c.text, c.args...) }
+			e.stdlibRead(what, f)
+		}
+	})
+}
+
+// TestStdlibExecArguments writes what a Valuer gives, nil ones asked too.
+func TestStdlibExecArguments(t *testing.T) {
+	e := newPG(t, "CREATE TABLE doc (js json, jb jsonb, n numeric)")
+	for _, c := range []struct {
+		column string
+		arg    any
+	}{
+		{"js", []byte(`{"foo":  "bar"}`)}, {"jb", []byte(`{"foo":  "bar"}`)}, {"js", stdlibList(nil)}, {"js", stdlibMap(nil)}, {"js", stdlibMap{"a": 1}}, {"js", map[string]int{"a": 1}},
+		{"js", stdlibObject{[]any{nil}}}, {"js", nil}, {"n", (*sql.NullInt64)(nil)}, {"n", (*stdlibNilOK)(nil)}, {"n", "1e5"}, {"n", "no number"}, {"n", sql.Out{Dest: new(int)}}, {"js", "no json"},
+	} {
+		e.stdlibBoth(fmt.Sprintf("%s %T", c.column, c.arg), func(db *sql.DB) string {
+			res, err := db.ExecContext(e.ctx, "INSERT INTO doc ("+c.column+") VALUES ($1)", c.arg)
+			told := pgError(err)
+			if err == nil {
+				n, nerr := res.RowsAffected()
+				told = fmt.Sprint(n, nerr)
+			}
+			told += fmt.Sprint(pgAsk(e.ctx, db, "SELECT js, jb, n FROM doc"))
+			e.must(db, "DELETE FROM doc")
+			return told
+		})
+	}
+}
+
+// What stands before the arguments.
+
+type stdlibRewrite struct {
+	text string
+	args []any
+	err  error
+}
+
+func (r *stdlibRewrite) RewriteQuery(context.Context, *pgx.Conn, string, []any) (string, []any, error) {
+	return r.text, r.args, r.err
+}
+
+// stdlibCounts asks for another row each time that it is asked.
+type stdlibCounts struct{ n atomic.Int32 }
+
+func (r *stdlibCounts) RewriteQuery(_ context.Context, _ *pgx.Conn, text string, _ []any) (string, []any, error) {
+	return text, []any{r.n.Add(1)}, nil
+}
+
+type stdlibContextKey struct{}
+
+// stdlibFromContext takes its argument out of the caller's context.
+type stdlibFromContext struct{}
+
+func (stdlibFromContext) RewriteQuery(ctx context.Context, _ *pgx.Conn, text string, _ []any) (string, []any, error) {
+	return text, []any{ctx.Value(stdlibContextKey{})}, nil
+}
+
+// stdlibAsksConn looks at the connection that it is given.
+type stdlibAsksConn struct{}
+
+func (stdlibAsksConn) RewriteQuery(_ context.Context, conn *pgx.Conn, text string, args []any) (string, []any, error) {
+	if conn == nil {
+		return "", nil, errors.New("the rewriter was given no connection")
+	}
+	t, ok := conn.TypeMap().TypeForName("int4")
+	return text, append(args, int32(1)), map[bool]error{false: fmt.Errorf("%v is no int4", t)}[ok]
+}
+
+// TestStdlibLeadingArguments puts modes, result formats and rewriters before the
+// arguments, alone and together, in each mode.
+func TestStdlibLeadingArguments(t *testing.T) {
+	const all = "SELECT id, name, price, jb, raw, tz, ia FROM item WHERE id = $1"
+	const named = "SELECT id, name FROM item WHERE id = @id"
+	type structArgs struct {
+		ID int `db:"id"`
+	}
+	cases := []pgCase{
+		{all, []any{pgx.QueryExecModeCacheStatement, 1}}, {all, []any{pgx.QueryExecModeCacheDescribe, 1}}, {all, []any{pgx.QueryExecModeDescribeExec, 1}},
+		{all, []any{pgx.QueryExecModeExec, 1}}, {all, []any{pgx.QueryExecModeSimpleProtocol, 1}}, {all, []any{pgx.QueryExecMode(99), 1}},
+		{all, []any{pgx.QueryResultFormats{pgx.TextFormatCode}, 1}}, {all, []any{pgx.QueryResultFormats{pgx.BinaryFormatCode}, 1}},
+		{all, []any{pgx.QueryResultFormats{0, 1, 0, 1, 0, 1, 0}, 1}}, {all, []any{pgx.QueryResultFormats{0, 1}, 1}}, {all, []any{pgx.QueryResultFormats{}, 1}}, {all, []any{pgx.QueryResultFormats(nil), 1}},
+		{all, []any{pgx.QueryResultFormatsByOID{pgtype.Int4OID: 0, pgtype.NumericOID: 1}, 1}}, {all, []any{pgx.QueryResultFormatsByOID{}, 1}},
+		{all, []any{pgx.QueryExecModeExec, pgx.QueryResultFormats{pgx.TextFormatCode}, 1}}, {all, []any{pgx.QueryResultFormats{pgx.TextFormatCode}, pgx.QueryExecModeDescribeExec, 1}},
+		{all, []any{pgx.QueryExecModeSimpleProtocol, pgx.QueryExecModeExec, 1}}, {all, []any{1, pgx.QueryExecModeExec}}, {all, []any{pgx.QueryExecModeExec}},
+		{all, []any{pgx.QueryResultFormats{1}, pgx.NamedArgs{"id": 1}}},
+		{named, []any{pgx.NamedArgs{"id": 1}}}, {named, []any{pgx.NamedArgs{"id": 2}}}, {named, []any{pgx.NamedArgs{"id": 1, "more": 2}}}, {named, []any{pgx.NamedArgs{}}}, {named, []any{pgx.NamedArgs(nil)}},
+		{named, []any{pgx.StrictNamedArgs{"id": 1}}}, {named, []any{pgx.StrictNamedArgs{"id": 1, "more": 2}}}, {named, []any{pgx.StrictNamedArgs{}}},
+		{named, []any{pgx.StructArgs(structArgs{1})}}, {named, []any{pgx.StrictStructArgs(structArgs{1})}}, {named, []any{pgx.NamedArgs{"id": 1}, 2}}, {named, []any{2, pgx.NamedArgs{"id": 1}}},
+		{named, []any{&pgx.NamedArgs{"id": 1}}}, {named, []any{pgx.NamedArgs{"id": sql.NullInt64{Int64: 1, Valid: true}}}}, {named, []any{pgx.NamedArgs{"id": "x"}}}, {named, []any{pgx.NamedArgs{"id": nil}}},
+		{named, []any{pgx.QueryExecModeExec, pgx.NamedArgs{"id": 1}}}, {named, []any{pgx.QueryExecModeSimpleProtocol, pgx.QueryResultFormats{0}, pgx.NamedArgs{"id": 1}}},
+		{`SELECT $$hello @id$$, $tag$it's @id$tag$, '@id', E'\'@id', name /* @id */ FROM item WHERE id = @id -- @id`, []any{pgx.NamedArgs{"id": 1}}},
+		{"SELECT id FROM item WHERE id = @id OR id = @other AND id = @id ORDER BY id", []any{pgx.NamedArgs{"other": 2, "id": 1}}},
+		{"SELECT $$@id$$ FROM item WHERE id = 1", []any{pgx.StrictNamedArgs{"id": 1}}},
+		{"to be replaced", []any{&stdlibRewrite{text: "SELECT name FROM item WHERE id = $1", args: []any{1}}}},
+		{"to be replaced", []any{&stdlibRewrite{text: "SELECT name FROM item WHERE id = $1", args: []any{2}}}},
+		{"to be replaced", []any{&stdlibRewrite{err: errors.New("a rewriter's own error")}}},
+		{"to be replaced", []any{&stdlibRewrite{text: "SELECT name FROM item WHERE id = $1"}}},
+		{"SELECT id FROM item WHERE id = 1", []any{&stdlibRewrite{text: "SELECT name FROM item WHERE id = 2"}}},
+	}
+	stdlibInModes(t, stdlibEncodings, stdlibSchema, func(e *pgEnv) {
+		for _, c := range cases {
+			e.stdlibRead(fmt.Sprintf("%s %T %v", c.text, c.args[0], c.args), func(db *sql.DB) (string, error) { return e.stdlibAnswer(db, c.text, c.args...) })
+			e.stdlibBoth(fmt.Sprintf("Exec %s %T %v", c.text, c.args[0], c.args), func(db *sql.DB) string {
+				_, err := db.ExecContext(e.ctx, c.text, c.args...)
+				return pgError(err)
+			})
+		}
+		// All at once, so that each may be taken for another.
+		for _, c := range cases {
+			e.stdlibBoth("among the others: "+c.text, func(db *sql.DB) string { return fmt.Sprint(pgAsk(e.ctx, db, c.text, c.args...)) })
+		}
+		e.stdlibBoth("a rewriter that takes its argument from the context", func(db *sql.DB) (told string) {
+			for _, id := range []int{1, 2, 1} {
+				told += fmt.Sprint(pgAsk(context.WithValue(e.ctx, stdlibContextKey{}, id), db, "SELECT name FROM item WHERE id = $1", stdlibFromContext{}))
+			}
+			return told
+		})
+		e.stdlibBoth("a rewriter is given a connection", func(db *sql.DB) string {
+			return fmt.Sprint(pgAsk(e.ctx, db, "SELECT name FROM item WHERE id = $1", stdlibAsksConn{}))
+		})
+		e.stdlibBoth("a rewriter is asked once for each query", func(db *sql.DB) (told string) {
+			counts := new(stdlibCounts)
+			for range 4 {
+				told += fmt.Sprint(pgAsk(e.ctx, db, "SELECT name FROM item WHERE id = $1", counts).Rows)
+			}
+			return told
+		})
+		e.stdlibBoth("named arguments that are changed after the call", func(db *sql.DB) (told string) {
+			args := pgx.NamedArgs{}
+			for _, id := range []int{1, 2, 1} {
+				args["id"] = id
+				told += fmt.Sprint(pgAsk(e.ctx, db, named, args).Rows)
+			}
+			return told
+		})
+		e.stdlibBoth("prepared", func(db *sql.DB) (told string) {
+			for _, text := range []string{all, "SELECT id FROM item WHERE id = 1"} {
+				stmt, err := db.PrepareContext(e.ctx, text)
+				if err != nil {
+					return pgError(err)
+				}
+				defer stmt.Close()
+				for _, args := range [][]any{{pgx.QueryExecModeExec, 1}, {pgx.QueryExecModeExec}, {pgx.NamedArgs{"id": 1}}, {&stdlibRewrite{text: all, args: []any{1}}}, {1}, {}} {
+					told += fmt.Sprintln(pgAskStmt(e.ctx, stmt, args...))
+				}
+			}
+			return told
+		})
+	})
+}
+
+// Rows.
+
+// TestStdlibReads scans what pgx's own tests scan, in each mode.
+func TestStdlibReads(t *testing.T) {
+	type read struct {
+		name, text string
+		args       []any
+		dests      func() []any
+	}
+	m := pgtype.NewMap()
+	into := func(makes ...func() any) func() []any {
+		return func() (dests []any) {
+			for _, m := range makes {
+				dests = append(dests, m())
+			}
+			return dests
+		}
+	}
+	str := func() any { return new(string) }
+	raw := func() any { return new([]byte) }
+	anyv := func() any { return new(any) }
+	reads := []read{
+		{"a bool and a text", "SELECT ok, name FROM item WHERE id = 1", nil, into(func() any { return new(bool) }, str)},
+		{"bytes", "SELECT raw FROM item WHERE id = 1", nil, into(raw)},
+		{"json as bytes", "SELECT js FROM item WHERE id = 1", nil, into(raw)},
+		{"json as a RawMessage", "SELECT js FROM item WHERE id = 1", nil, into(func() any { return new(json.RawMessage) })},
+		{"json as text and as anything", "SELECT js, jb, js, jb FROM item WHERE id = 1", nil, into(str, str, anyv, anyv)},
+		{"json null, and NULL", "SELECT js, jb, NULL::json FROM item WHERE id = 2", nil, into(anyv, anyv, anyv)},
+		{"NULL json into a RawMessage", "SELECT jb FROM item WHERE id = 3", nil, into(func() any { return new(json.RawMessage) })},
+		{"NULL json into text", "SELECT jb FROM item WHERE id = 3", nil, into(str)},
+		{"a list by pgx's scanner", "SELECT ia FROM item WHERE id = 1", nil, func() []any { a := []int64{9}; return []any{stdlibScanner{m.SQLScanner(&a), &a}} }},
+		{"a NULL list by pgx's scanner", "SELECT ia FROM item WHERE id = 3", nil, func() []any { a := []int64{9}; return []any{stdlibScanner{m.SQLScanner(&a), &a}} }},
+		{"an Array by pgx's scanner", "SELECT ia FROM item WHERE id = 1", nil, func() []any { var a pgtype.Array[int64]; return []any{stdlibScanner{m.SQLScanner(&a), &a}} }},
+		{"a Range by pgx's scanner", "SELECT ra FROM item WHERE id = 1", nil, func() []any {
+			var r pgtype.Range[pgtype.Int4]
+			return []any{stdlibScanner{m.SQLScanner(&r), &r}}
+		}},
+		{"what database/sql has no type for", "SELECT ia, ra, pt, uid, addr, iv FROM item WHERE id = 1", nil, into(str, str, str, str, str, str)},
+		{"a uuid into a NullString", "SELECT uid FROM item WHERE id = 1", nil, into(func() any { return new(sql.NullString) })},
+		{"database/sql's nullable types", "SELECT ok, f8, name, id, tz, price, ok, f8, made FROM item WHERE id = 1", nil, into(
+			func() any { return new(sql.NullBool) }, func() any { return new(sql.NullFloat64) }, func() any { return new(sql.NullString) }, func() any { return new(sql.NullInt64) }, func() any { return new(sql.NullTime) },
+			func() any { return new(sql.NullFloat64) }, func() any { return new(sql.Null[bool]) }, func() any { return new(sql.Null[float32]) }, func() any { return new(sql.Null[time.Time]) })},
+		{"NULLs into them", "SELECT ok, f8, ta, oi, tz FROM item WHERE id = 3", nil, into(
+			func() any { return new(sql.NullBool) }, func() any { return new(sql.NullFloat64) }, func() any { return new(sql.NullString) }, func() any { return new(sql.NullInt64) }, func() any { return new(sql.NullTime) })},
+		{"pgx's types", "SELECT id, name, price, made, tz, uid FROM item WHERE id = 1", nil, into(func() any { return new(pgtype.Int4) }, func() any { return new(pgtype.Text) },
+			func() any { return new(pgtype.Numeric) }, func() any { return new(pgtype.Date) }, func() any { return new(pgtype.Timestamptz) }, func() any { return new(pgtype.UUID) })},
+		{"pointers", "SELECT id, name, tz, ok, f8 FROM item WHERE id = 1", nil, into(func() any { return new(*int64) }, func() any { return new(**string) }, func() any { return new(*time.Time) }, func() any { return new(*bool) }, func() any { return new(*any) })},
+		{"pointers and NULL", "SELECT oi, ta, tz, ok, f8 FROM item WHERE id = 3", nil, into(func() any { return new(int64(7)) }, func() any { return new(new("before")) }, func() any { return new(new(time.Unix(1, 0))) }, func() any { return new(new(true)) }, func() any { return new(any(1)) })},
+		{"NULL into bytes", "SELECT raw, ta FROM item WHERE id = 3", nil, into(func() any { return new([]byte("before")) }, func() any { return new([]byte("before")) })},
+		{"all kinds of integers", "SELECT id, id, id, id, id, id, id, id, id, id FROM item WHERE id = 2", nil, into(func() any { return new(int8) }, func() any { return new(int16) }, func() any { return new(int32) }, func() any { return new(int64) },
+			func() any { return new(uint8) }, func() any { return new(uint16) }, func() any { return new(uint32) }, func() any { return new(uint64) }, func() any { return new(stdlibNamed) }, str)},
+		{"a negative number into an unsigned", "SELECT id - 5 FROM item WHERE id = 1", nil, into(func() any { return new(uint32) })},
+		{"too large", "SELECT 70000 FROM item WHERE id = 1", nil, into(func() any { return new(int16) })},
+		{"core types", "SELECT name, f4, f8, ok, tz, at, made, oi FROM item WHERE id = 1", nil, into(str, func() any { return new(float32) }, func() any { return new(float64) }, func() any { return new(bool) },
+			func() any { return new(time.Time) }, func() any { return new(time.Time) }, func() any { return new(time.Time) }, func() any { return new(uint32) })},
+		{"infinities as anything", "SELECT f8, made, at, ra FROM item WHERE id = 2", nil, into(anyv, anyv, anyv, anyv)},
+		{"an infinite date into a time", "SELECT made FROM item WHERE id = 2", nil, into(func() any { return new(time.Time) })},
+		{"no row", "SELECT name FROM item WHERE id = -1", nil, into(str)},
+		{"a text into an integer", "SELECT name FROM item WHERE id = 1", nil, into(func() any { return new(int16) })},
+		{"an integer into a time", "SELECT id FROM item WHERE id = 1", nil, into(func() any { return new(time.Time) })},
+		{"an error in the row", "SELECT 10/(id - 1) FROM item WHERE id = 1", nil, into(func() any { return new(int) })},
+		{"a type that is not there", "SELECT id::no_such_type FROM item", nil, into(anyv)},
+		{"an open string", "SELECT 'foo FROM item", nil, into(str)},
+		{"no SQL", "SYNTAX ERROR", nil, into(str)},
+		{"a record", "SELECT (ARRAY[id], NULL) FROM item WHERE id = 1", nil, into(anyv)},
+		{"functions of PostgreSQL's own", "SELECT upper(name), cardinality(ia), coalesce(f8, 0) FROM item WHERE id = 1", nil, into(str, anyv, anyv)},
+	}
+	stdlibEachMode(t, stdlibSchema, func(e *pgEnv) {
+		for _, r := range reads {
+			scanErrs := false
+			e.stdlibRead(r.name, func(db *sql.DB) (string, error) {
+				told, err := e.stdlibRow(db, r.text, r.args, r.dests()...)
+				scanErrs = err != nil
+				return told, err
+			})
+			if !scanErrs {
+				continue
+			}
+			// The scan failed, not the read: what was read is kept all the same.
+			if want := pgAsk(e.ctx, e.plain, r.text, r.args...); want.Err == "" && len(want.Rows) > 0 {
+				if ran := e.promiseNew(func() { pgAsk(e.ctx, e.db, r.text, r.args...) }); len(ran) > 0 {
+					e.Errorf("%s: a read whose scan failed was not kept: ran %v", r.name, ran)
+				}
+			}
+		}
+		e.stdlibRead("many rows", func(db *sql.DB) (string, error) {
+			return e.stdlibAnswer(db, "SELECT 'foo', id FROM item WHERE id >= $1 AND id <= $2 ORDER BY id", 1, 10)
+		})
+		e.stdlibRead("a row of NULLs, then values", func(db *sql.DB) (string, error) {
+			return e.stdlibAnswer(db, "SELECT ok, oi FROM item WHERE id < 4 ORDER BY id DESC")
+		})
+		e.stdlibBoth("closed before a row is read, then read", func(db *sql.DB) string {
+			const text = "SELECT 'foo', id FROM item ORDER BY id"
+			rows, err := db.QueryContext(e.ctx, text)
+			if err != nil {
+				return pgError(err)
+			}
+			err = rows.Close()
+			return pgError(err) + fmt.Sprint(pgAsk(e.ctx, db, text))
+		})
+		e.stdlibBoth("a write with a scan of what it returns", func(db *sql.DB) string {
+			told, err := e.stdlibRow(db, "UPDATE item SET name = name WHERE id = $1 RETURNING name, ok", []any{1}, new(string), new(any))
+			return told + pgError(err)
+		})
+	})
+}
+
+// stdlibScanner is a Scanner that shows what it scanned into.
+type stdlibScanner struct {
+	sql.Scanner
+	into any
+}
+
+func (s stdlibScanner) GoString() string { return stdlibShow(s.into) }
+
+// TestStdlibManyColumns reads more columns than pgx's own test does.
+func TestStdlibManyColumns(t *testing.T) {
+	var b strings.Builder
+	for i := range 1000 {
+		fmt.Fprintf(&b, ", id + %d AS c%d", i, i)
+	}
+	stdlibInModes(t, []string{"cache_statement", "simple_protocol"}, stdlibSchema, func(e *pgEnv) {
+		e.stdlibRead("a thousand columns", func(db *sql.DB) (string, error) {
+			return e.stdlibAnswer(db, "SELECT id"+b.String()+" FROM item WHERE id < 3 ORDER BY id")
+		})
+	})
+}
+
+// TestStdlibColumnTypes compares what is told of columns, with and without type
+// modifiers, of rows, of none, and as a hit.
+func TestStdlibColumnTypes(t *testing.T) {
+	stdlibEachMode(t, `CREATE TABLE col (
+		t text, vc varchar, vc255 varchar(255), bc char(10), bc0 bpchar, ba bytea, vb varbit, vb50 varbit(50), b3 bit(3), n numeric, n92 numeric(9,2), n9 numeric(9),
+		ts timestamp, ts0 timestamp(0), ts3 timestamp(3), tz timestamptz, tz3 timestamptz(3), ti time, ti2 time(2),
+		iv interval, iv3 interval(3), ivd interval day to second(3), ivy interval year to month, i2 int2, i4 int4, i8 int8, f4 float4, f8 float8, bo bool, da date,
+		js json, jb jsonb, xm xml, oi oid, na name, ch "char", uu uuid, ia int4[], na2 numeric(5,1)[], ra int4range, pt point, mn money, ine inet, ts2 tsvector);
+		CREATE VIEW seen AS SELECT * FROM col; CREATE TABLE filled AS SELECT * FROM col; INSERT INTO filled (t) VALUES ('x');
+		CREATE TABLE zoned (tt timetz, tt4 timetz(4))`,
+		func(e *pgEnv) {
+			for _, text := range []string{"SELECT * FROM col", "SELECT * FROM filled", "SELECT * FROM seen", "SELECT n92 + 1, n92::numeric(4,1), t || 'x', vc255::varchar(3), NULL, 1, 'x', ti FROM filled", "SELECT FROM filled"} {
+				e.stdlibRead(text, func(db *sql.DB) (string, error) { return e.stdlibAnswer(db, text) })
+			}
+			e.same("time with time zone, which is not cached", "SELECT tt, tt4, '12:00:00'::timetz FROM zoned")
+			const typed = "SELECT * FROM filled"
+			got := pgAsk(e.ctx, e.db, typed)
+			for _, want := range []string{"n92 NUMERIC float64 len=0,false dec=9,2,true", "ts3 TIMESTAMP time.Time len=0,false dec=0,3,true", "vc255 VARCHAR string len=255,true",
+				fmt.Sprintf("t TEXT string len=%d,true", math.MaxInt64), "ivy INTERVAL string len=0,false dec=0,6,true", "n NUMERIC float64 len=0,false dec=0,0,false", "i8 INT8 int64"} {
+				if !strings.Contains(got.Types, want) {
+					e.Errorf("%q is not told among %s", want, got.Types)
+				}
+			}
+		})
+}
+
+// TestStdlibBytes writes over all bytes that were handed out or in: no other
+// reader, and no hit, sees it.
+func TestStdlibBytes(t *testing.T) {
+	stdlibEachMode(t, stdlibSchema, func(e *pgEnv) {
+		const text = "SELECT raw, js, jb, name, ia FROM item WHERE id = 1"
+		e.stdlibRead("all columns, written over", func(db *sql.DB) (string, error) {
+			rows, err := db.QueryContext(e.ctx, text)
+			if err != nil {
+				return "", err
+			}
+			defer rows.Close()
+			var told string
+			for rows.Next() {
+				var b [5][]byte
+				var raw [5]sql.RawBytes
+				if err := errors.Join(rows.Scan(&b[0], &b[1], &b[2], &b[3], &b[4]), rows.Scan(&raw[0], &raw[1], &raw[2], &raw[3], &raw[4])); err != nil {
+					return told, err
+				}
+				told += fmt.Sprintf("%q %q", b, raw)
+				for i := range b {
+					for j := range b[i] {
+						b[i][j] = 'X'
+					}
+					for j := range raw[i] {
+						raw[i][j] = 'Y'
+					}
+				}
+			}
+			return told, rows.Err()
+		})
+		e.same("after it was written over", text)
+		e.stdlibBoth("an argument, written over after the call", func(db *sql.DB) (told string) {
+			arg := []byte{0, 255}
+			const text = "SELECT id FROM item WHERE raw = $1"
+			told = fmt.Sprint(pgAsk(e.ctx, db, text, arg))
+			arg[0] = 7
+			told += fmt.Sprint(pgAsk(e.ctx, db, text, arg))
+			arg[0] = 0
+			return told + fmt.Sprint(pgAsk(e.ctx, db, text, arg))
+		})
+	})
+}
+
+// stdlibOnce is a Scanner that refuses the first value it is given.
+type stdlibOnce struct {
+	calls int
+	err   error
+}
+
+func (s *stdlibOnce) Scan(any) error {
+	if s.calls++; s.calls == 1 {
+		return s.err
+	}
+	return nil
+}
+
+// TestStdlibScanErrors scans wrongly. The rows go on, and what was read is kept.
+func TestStdlibScanErrors(t *testing.T) {
+	refused := errors.New("a value that the scanner refused")
+	stdlibEachMode(t, stdlibSchema, func(e *pgEnv) {
+		for name, scan := range map[string]func(rows *sql.Rows) error{
+			"before Next": func(rows *sql.Rows) error { return rows.Scan(new(int), new(string)) },
+			"too few":     func(rows *sql.Rows) error { rows.Next(); return rows.Scan(new(int)) },
+			"too many":    func(rows *sql.Rows) error { rows.Next(); return rows.Scan(new(int), new(string), new(int)) },
+			"none":        func(rows *sql.Rows) error { rows.Next(); return rows.Scan() },
+			"nil":         func(rows *sql.Rows) error { rows.Next(); return rows.Scan(nil, new(string)) },
+			"a typed nil": func(rows *sql.Rows) error { rows.Next(); return rows.Scan((*int)(nil), new(string)) },
+			"a nil list":  func(rows *sql.Rows) error { rows.Next(); return rows.Scan((*[]int32)(nil), new(string)) },
+			"no pointer":  func(rows *sql.Rows) error { rows.Next(); return rows.Scan(1, new(string)) },
+			"a channel":   func(rows *sql.Rows) error { rows.Next(); return rows.Scan(new(chan int), new(string)) },
+			"wrong type":  func(rows *sql.Rows) error { rows.Next(); return rows.Scan(new(int), new(time.Time)) },
+			"a struct":    func(rows *sql.Rows) error { rows.Next(); return rows.Scan(new(struct{ N int }), new(string)) },
+			"after the end": func(rows *sql.Rows) error {
+				for rows.Next() {
+				}
+				return rows.Scan(new(int), new(string))
+			},
+			"after Close":             func(rows *sql.Rows) error { rows.Close(); return rows.Scan(new(int), new(string)) },
+			"Columns after Close":     func(rows *sql.Rows) error { rows.Close(); _, err := rows.Columns(); return err },
+			"ColumnTypes after Close": func(rows *sql.Rows) error { rows.Close(); _, err := rows.ColumnTypes(); return err },
+			"Close twice":             func(rows *sql.Rows) error { return errors.Join(rows.Close(), rows.Close(), rows.Err()) },
+			"another result set":      func(rows *sql.Rows) error { return fmt.Errorf("%t %w", rows.NextResultSet(), rows.Err()) },
+			"wrong, then right, twice": func(rows *sql.Rows) error {
+				rows.Next()
+				err := rows.Scan(new(time.Time), new(string))
+				return errors.Join(err, rows.Scan(new(int), new(string)), rows.Scan(new(int), new(string)))
+			},
+			"a Scanner's error": func(rows *sql.Rows) error {
+				rows.Next()
+				s := &stdlibOnce{err: refused}
+				err := rows.Scan(s, new(string))
+				return fmt.Errorf("is it: %t, calls: %d: %w", errors.Is(err, refused), s.calls, err)
+			},
+			"a Scanner's error on NULL": func(rows *sql.Rows) error {
+				for range 3 {
+					rows.Next()
+				}
+				s := &stdlibOnce{err: refused}
+				err := rows.Scan(new(int), s)
+				return fmt.Errorf("is it: %t, calls: %d: %w", errors.Is(err, refused), s.calls, err)
+			},
+		} {
+			const text = "SELECT id, CASE WHEN id < 3 THEN name END AS name FROM item WHERE id < 6 ORDER BY id"
+			e.stdlibRead(name, func(db *sql.DB) (string, error) {
+				rows, err := db.QueryContext(e.ctx, text)
+				if err != nil {
+					return "", err
+				}
+				defer rows.Close()
+				told := pgError(scan(rows))
+				n := 0
+				for rows.Next() {
+					n++
+				}
+				return fmt.Sprintf("%s, then %d rows, %s", told, n, pgError(rows.Err())), nil
+			})
+		}
+	})
+}
+
+// TestStdlibEmptyStatements runs what holds no statement, each way there is.
+func TestStdlibEmptyStatements(t *testing.T) {
+	stdlibEachMode(t, stdlibSchema, func(e *pgEnv) {
+		for _, text := range []string{"", " ", ";", ";;", " ; ", "--", "-- ping", "/* ping */", "/* a */ -- b", "-- x\n;", "/* /* */ */", "\n\t"} {
+			e.stdlibBoth(fmt.Sprintf("Query %q", text), func(db *sql.DB) string { return fmt.Sprint(pgAsk(e.ctx, db, text)) })
+			e.stdlibBoth(fmt.Sprintf("QueryRow %q", text), func(db *sql.DB) string {
+				told, err := e.stdlibRow(db, text, nil, new(int))
+				return told + pgError(err)
+			})
+			e.stdlibBoth(fmt.Sprintf("Exec %q", text), func(db *sql.DB) string {
+				res, err := db.ExecContext(e.ctx, text)
+				if err != nil {
+					return pgError(err)
+				}
+				n, err := res.RowsAffected()
+				return fmt.Sprint(n, err)
+			})
+			if text != "" { // plain pgx can't prepare it twice: its name is the unnamed statement's
+				e.stdlibBoth(fmt.Sprintf("Prepare %q", text), func(db *sql.DB) string {
+					stmt, err := db.PrepareContext(e.ctx, text)
+					if err != nil {
+						return pgError(err)
+					}
+					defer stmt.Close()
+					_, err = stmt.ExecContext(e.ctx)
+					return fmt.Sprint(pgAskStmt(e.ctx, stmt), pgError(err))
+				})
+			}
+		}
+		e.same("afterwards", "SELECT id FROM item ORDER BY id")
+	})
+}
+
+// TestStdlibResultSets sends several statements in one text.
+func TestStdlibResultSets(t *testing.T) {
+	stdlibEachMode(t, stdlibSchema, func(e *pgEnv) {
+		for _, text := range []string{
+			"SELECT id FROM item WHERE id = 1; SELECT name FROM item WHERE id = 2", "SELECT id FROM item WHERE id = -1; SELECT name FROM item ORDER BY id",
+			"SELECT id FROM item ORDER BY id; SELECT 1/0", "SELECT 1/0; SELECT id FROM item", "; SELECT id FROM item WHERE id = 1", "SELECT id FROM item WHERE id = 1;", "SELECT id FROM item WHERE id = 1; -- end",
+			"UPDATE item SET name = name WHERE id < 3; SELECT id FROM item WHERE id = 1", "SELECT id FROM item WHERE id = 1; UPDATE item SET name = name WHERE id < 3",
+			"BEGIN; SELECT id FROM item WHERE id = 1; COMMIT", strings.Repeat("SELECT id FROM item WHERE id = 1; ", 100),
+		} {
+			e.stdlibBoth(pgShort(text), func(db *sql.DB) (told string) {
+				rows, err := db.QueryContext(e.ctx, text)
+				if err != nil {
+					return pgError(err)
+				}
+				defer rows.Close()
+				for set := 0; ; set++ {
+					for rows.Next() {
+						var v any
+						told += fmt.Sprintf("set %d: %v %v; ", set, rows.Scan(&v), v)
+					}
+					told += pgError(rows.Err())
+					if !rows.NextResultSet() {
+						break
+					}
+				}
+				return told + pgError(errors.Join(rows.Err(), rows.Close()))
+			})
+			e.stdlibBoth("Exec "+pgShort(text), func(db *sql.DB) string {
+				res, err := db.ExecContext(e.ctx, text)
+				if err != nil {
+					return pgError(err)
+				}
+				n, err := res.RowsAffected()
+				return fmt.Sprint(n, err)
+			})
+		}
+	})
+}
+
+// TestStdlibSimpleProtocol sends in the text what other modes send beside it.
+func TestStdlibSimpleProtocol(t *testing.T) {
+	e := newPG(t, stdlibSchema)
+	for _, c := range []pgCase{
+		{"SELECT id, $1 FROM item WHERE id = 1", []any{"foo'; DROP TABLE item; --"}},
+		{"SELECT id, $1 FROM item WHERE id = 1", []any{`\'; DROP TABLE item; --`}},
+		{"SELECT id, $tag$ $1 $tag$, $1 FROM item WHERE id = 1", []any{"$tag$; DROP TABLE item; --"}},
+		{"SELECT id, '$1', $1, -$2::int FROM item WHERE id = 1", []any{"x", -1}},
+		{"SELECT id, $1 /* $1 */ FROM item WHERE id = 1 -- $1", []any{"*/ x"}},
+		{"SELECT id, $1::bytea, $2::float8, $3::bool, $4::int8 FROM item WHERE id = 1", []any{[]byte{0, 39, 92}, math.Inf(-1), true, int64(math.MinInt64)}},
+		{"SELECT id, $1::timestamptz FROM item WHERE id = 1", []any{time.Date(2024, 1, 2, 3, 4, 5, 678901000, time.UTC)}},
+		{"SELECT id, $1::text[], $2::float4[] FROM item WHERE id = 1", []any{[]string{`a"b`, "c,d", `e\f`, "NULL", ""}, []float32{1.5}}},
+		{"SELECT id, $1::circle::text FROM item WHERE id = 1", []any{pgtype.Circle{P: pgtype.Vec2{X: 1, Y: 2}, R: 1.5, Valid: true}}},
+		{"SELECT id, $1::text FROM item WHERE id = 1", []any{"a\x00b"}}, {"SELECT id, $1::text FROM item WHERE id = 1", []any{"\xff"}},
+		{"SELECT id, $3 FROM item WHERE id = 1", []any{1, 2}}, {"SELECT id, $1 FROM item WHERE id = 1", []any{"x", "unused"}},
+	} {
+		args := append([]any{pgx.QueryExecModeSimpleProtocol}, c.args...)
+		e.stdlibRead(fmt.Sprintf("%s %q", c.text, c.args), func(db *sql.DB) (string, error) { return e.stdlibAnswer(db, c.text, args...) })
+	}
+	for _, setting := range []string{"SET client_encoding = 'SQL_ASCII'", "SET standard_conforming_strings = off"} {
+		e.stdlibBoth("refused after "+setting, func(db *sql.DB) string {
+			conn, err := db.Conn(e.ctx)
+			if err != nil {
+				return pgError(err)
+			}
+			defer conn.Close()
+			e.must(conn, setting)
+			told := fmt.Sprint(pgAsk(e.ctx, conn, "SELECT name, $1 FROM item WHERE id = 1", pgx.QueryExecModeSimpleProtocol, `\'; x`))
+			e.must(conn, "RESET ALL")
+			return told + fmt.Sprint(pgAsk(e.ctx, conn, "SELECT name, $1 FROM item WHERE id = 1", pgx.QueryExecModeSimpleProtocol, `\'; x`))
+		})
+	}
+	e.must(e.plain, "SELECT FROM item") // it is still there
+}
