@@ -32,7 +32,7 @@ const (
 	diffEnvRounds = "CACHEDPGX_ROUNDS"
 
 	diffSeed     = 20241105
-	diffRounds   = 300
+	diffRounds   = 240
 	diffPerWorld = 60 // rounds over one schema
 	diffMost     = 25 // disagreements after which a run ends
 )
