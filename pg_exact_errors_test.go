@@ -170,7 +170,9 @@ func TestPGExactErrorsOfContexts(t *testing.T) {
 						defer stmt.Close()
 						ask = func(ctx context.Context) error { return pgAskStmtErr(ctx, stmt) }
 					}
+					spare := e.session(e.plain) // for plain pgx, which must not dial
 					release := e.lock("exact_k")
+					_ = spare.Close()
 					marks[who] = map[string]bool{}
 					var mu sync.Mutex
 					var wg sync.WaitGroup
@@ -458,8 +460,9 @@ func TestPGExactRowsAfterTheirEnd(t *testing.T) {
 // plan must not change result type". Kind 15.
 func TestPGExactChangedPlans(t *testing.T) {
 	const conns = 5
-	schema := "CREATE TABLE plan (id int PRIMARY KEY, n int); INSERT INTO plan VALUES (1, 10), (2, 20)"
-	ddls := []string{"ALTER TABLE plan ADD COLUMN extra text DEFAULT 'x'", "ALTER TABLE plan ALTER COLUMN n TYPE bigint", "ALTER TABLE plan DROP COLUMN extra"}
+	dsn := newPG(t, "").dsn
+	const schema = "DROP TABLE IF EXISTS plan; CREATE TABLE plan (id int PRIMARY KEY, n int); INSERT INTO plan VALUES (1, 10), (2, 20)"
+	ddls := []string{"ALTER TABLE plan ADD COLUMN extra text DEFAULT 'x'", "ALTER TABLE plan ALTER COLUMN n TYPE bigint"}
 	for _, c := range []struct {
 		name, text string
 		ctx        func(context.Context) context.Context
@@ -473,7 +476,7 @@ func TestPGExactChangedPlans(t *testing.T) {
 		{"uncached for what it says, prepared", "SELECT *, random() < 2 AS ok FROM plan WHERE id = $1", context.WithoutCancel, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			e := newPG(t, schema)
+			e := newPGOn(t, dsn, schema)
 			e.db.SetMaxIdleConns(conns)
 			ctx := c.ctx(e.ctx)
 			ask := func() pgAnswer { return pgAsk(ctx, e.db, c.text, 1) }
@@ -540,7 +543,7 @@ func TestPGExactChangedPlans(t *testing.T) {
 	}
 	t.Run("in a transaction", func(t *testing.T) {
 		// There the transaction has failed, and pgx says so: nothing is asked again.
-		e := newPG(t, schema)
+		e := newPGOn(t, dsn, schema)
 		const text = "SELECT * FROM plan WHERE id = $1"
 		say := func(db *sql.DB) string {
 			db.SetMaxOpenConns(1)
@@ -568,7 +571,7 @@ func TestPGExactChangedPlans(t *testing.T) {
 	})
 	t.Run("a write", func(t *testing.T) {
 		// Told or done once; never both, never twice.
-		e := newPG(t, schema)
+		e := newPGOn(t, dsn, schema)
 		const text = "UPDATE plan SET n = n + 1 WHERE id = $1 RETURNING *"
 		for i, ddl := range ddls {
 			for range 3 {

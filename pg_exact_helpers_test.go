@@ -292,6 +292,9 @@ func (p *exactProxy) accept() {
 			p.end(client, true)
 			continue
 		}
+		if tcp, ok := server.(*net.TCPConn); ok {
+			_ = tcp.SetReadBuffer(64 << 10) // so that what is held is held at the server
+		}
 		p.mu.Lock()
 		p.conns[client], p.conns[server] = true, true
 		p.mu.Unlock()

@@ -186,7 +186,7 @@ func TestPGExactBrokenLoads(t *testing.T) {
 		{
 			// More than the network takes off the server's hands.
 			name: "the backend is killed", policy: cachedpgx.Policy{MaxRows: cachedpgx.Off, MaxResultBytes: 32 << 20},
-			text: "SELECT big.id, t, b FROM big, generate_series(1, 20) n ORDER BY big.id",
+			text: "SELECT big.id, t, b FROM big, generate_series(1, 8) n ORDER BY big.id",
 			breaks: func(e *pgEnv, p *exactProxy) {
 				const backends = " FROM pg_stat_activity WHERE datname = current_database() AND state = 'active' AND query LIKE '%ORDER BY big.id'"
 				e.must(e.plain, "SELECT pg_terminate_backend(pid)"+backends)
@@ -262,6 +262,7 @@ func TestPGExactLimits(t *testing.T) {
 	// A row of one text of n bytes counts n + 4, a NULL 4, an int4 8.
 	schema := `CREATE TABLE sized (id int PRIMARY KEY, t text, n int); INSERT INTO sized SELECT i, CASE WHEN i % 10 = 0 THEN NULL ELSE repeat('x', 96) END, i FROM generate_series(1, 100) i`
 	const text = "SELECT t, n FROM sized ORDER BY id"
+	dsn := newPG(t, schema).dsn
 	const bytes = 90*(96+4) + 10*4 + 100*(4+4)
 	for _, c := range []struct {
 		name, text string
@@ -280,7 +281,7 @@ func TestPGExactLimits(t *testing.T) {
 		{"NULLs, a byte too many", "SELECT t FROM sized WHERE t IS NULL", []string{"cache_max_result_bytes=39"}, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			e := newPG(t, schema, c.params...)
+			e := newPGOn(t, dsn, "", c.params...)
 			e.same("first", c.text)
 			calls := e.calls(c.text, func() { e.same("second", c.text) })
 			if kept := calls == 0; kept != c.kept {
@@ -395,7 +396,7 @@ func TestPGExactTooBig(t *testing.T) {
 	t.Run("a stream that is left", func(t *testing.T) {
 		e := newPG(t, exactBig, "cache_max_rows=50", "cache_server_max_open=2")
 		want := pgAsk(e.ctx, e.plain, exactReadBig)
-		for i := range 12 {
+		for i := range 8 {
 			ctx, cancel := context.WithCancel(e.ctx)
 			rows, err := e.db.QueryContext(ctx, exactReadBig)
 			if err != nil {
@@ -448,7 +449,7 @@ func TestPGExactMemory(t *testing.T) {
 				t.Fatal(err)
 			}
 			size += len(raw)
-			if n%256 == 0 {
+			if n%512 == 0 {
 				runtime.GC()
 				runtime.ReadMemStats(&m)
 				most = max(most, m.HeapAlloc)
@@ -488,7 +489,6 @@ func TestPGExactShapes(t *testing.T) {
 		"no columns of one row":     "SELECT FROM item LIMIT 1",
 		"no columns by a star":      "SELECT none.* FROM none",
 		"1600 columns":              "SELECT * FROM wide",
-		"1600 columns of one name":  "SELECT " + strings.Join(names, ", ") + " FROM wide",
 		"1600 columns and no row":   "SELECT * FROM wide WHERE c0 = -1",
 		"1664 columns":              "SELECT *, " + strings.Join(names[:64], ", ") + " FROM wide",
 		"1665 columns":              "SELECT *, " + strings.Join(names[:65], ", ") + " FROM wide",
@@ -816,9 +816,10 @@ func TestPGExactHotEntry(t *testing.T) {
 // TestPGExactSeveralResults asks for several result sets in one text, which the
 // simple protocol can. Kinds 5 and 14.
 func TestPGExactSeveralResults(t *testing.T) {
-	for _, mode := range []string{"simple_protocol", "exec", "cache_statement"} {
+	dsn := newPG(t, exactSchema).dsn
+	for _, mode := range []string{"simple_protocol", "cache_statement"} {
 		t.Run(mode, func(t *testing.T) {
-			e := newPG(t, exactSchema, "default_query_exec_mode="+mode)
+			e := newPGOn(t, dsn, "", "default_query_exec_mode="+mode)
 			sets := func(db *sql.DB, text string, args ...any) string {
 				rows, err := db.QueryContext(e.ctx, text, args...)
 				if err != nil {
