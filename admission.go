@@ -3,12 +3,18 @@ package cachedpgx
 import (
 	"context"
 	"encoding/binary"
+	"strings"
+	"unsafe"
 
 	"github.com/cachedpgx/cachedpgx/internal/typemap"
 )
 
 // admission is what is known of a call before it runs: either everything that
-// a look-up needs, or the reason why it goes to the server.
+// a look-up needs, or the reason why it goes to the server. It belongs to one
+// connection, which uses its memory again: what outlives the call takes a copy
+// (see owned).
+//
+// INVARIANT: key and params are parts of buf, valid until the next admission.
 type admission struct {
 	reason string // "": admitted
 	proof  proof
@@ -22,6 +28,34 @@ type admission struct {
 	wish   wish
 	terms  *terms // on which it is cached
 	aged   bool   // the judgement is too old for a load
+	now    instant
+
+	buf      []byte
+	ownTerms terms // what terms points to where the caller wishes
+}
+
+// mostKept is the most memory that a connection keeps for its next key.
+const mostKept = 4 << 10
+
+// owned gives a copy for who outlives the call, or keeps the key.
+func (a *admission) owned() *admission {
+	own := *a
+	own.buf = nil
+	own.key = strings.Clone(a.key)
+	own.params = own.key[len(own.key)-len(a.params):]
+	if a.terms == &a.ownTerms {
+		own.terms = &own.ownTerms
+	}
+	return &own
+}
+
+// setKey takes the key that was built in buf.
+func (a *admission) setKey(key []byte, params int) {
+	if cap(key) <= mostKept {
+		a.buf = key
+	}
+	a.key = unsafe.String(unsafe.SliceData(key), len(key))
+	a.params = a.key[params:]
 }
 
 // proof says whether a statement is proven to write nothing.
@@ -35,16 +69,16 @@ const (
 // admit finds out whether a call may be answered from the cache. p is the
 // session's pin, nil if it holds none; a session that holds one asks the
 // catalog on it, and waits for nobody.
-func (c *Cache) admit(ctx context.Context, st *statement, q ask, p *pin) admission {
-	a := admission{st: st, wish: wishOf(ctx)}
-	if reason := c.admitText(&a); reason != "" {
+func (c *Cache) admit(ctx context.Context, a *admission, st *statement, q ask, p *pin) {
+	*a = admission{st: st, wish: wishOf(ctx), now: c.now(), buf: a.buf}
+	if reason := c.admitText(a); reason != "" {
 		a.reason = reason
-		if !st.isRead() && st.isProvable() && c.admitScope(ctx, &a, p) == "" {
-			if j := c.judge(ctx, &a, q, p); j != nil && j.Harmless && j.generation == c.statements.generation.Load() {
+		if !st.isRead() && st.isProvable() && c.admitScope(ctx, a, p) == "" {
+			if j := c.judge(ctx, a, p); j != nil && j.Harmless && j.generation == c.statements.generation.Load() {
 				a.proof = harmless
 			}
 		}
-		return a
+		return
 	}
 	// Things may change while the catalog is asked: the scope, by a younger
 	// connection; the catalog itself, by DDL. That the judgement still holds
@@ -60,13 +94,13 @@ func (c *Cache) admit(ctx context.Context, st *statement, q ask, p *pin) admissi
 	// If the generation moves only after that look, the epoch moves after the
 	// stamp, and what is loaded is not kept.
 	for range 3 {
-		if a.reason = c.admitScope(ctx, &a, p); a.reason != "" {
+		if a.reason = c.admitScope(ctx, a, p); a.reason != "" {
 			a.proof = c.proved(st)
-			return a
+			return
 		}
 		a.reason, a.aged = reasonNoCatalog, false
-		if a.judged = c.judge(ctx, &a, q, p); a.judged == nil {
-			return a
+		if a.judged = c.judge(ctx, a, p); a.judged == nil {
+			return
 		}
 		if a.judged.scope != a.scope.id {
 			continue
@@ -75,17 +109,16 @@ func (c *Cache) admit(ctx context.Context, st *statement, q ask, p *pin) admissi
 		if a.judged.Harmless {
 			a.proof = harmless
 		}
-		if a.reason = c.admitVerdict(ctx, &a, q); a.reason == reasonUndescribed {
-			if a.reason = c.learnTypes(ctx, &a, q, p); a.reason == "" {
-				a.reason = c.admitVerdict(ctx, &a, q)
+		if a.reason = c.admitVerdict(ctx, a, q); a.reason == reasonUndescribed {
+			if a.reason = c.learnTypes(ctx, a.st, a.scope, q.text, p); a.reason == "" {
+				a.reason = c.admitVerdict(ctx, a, q)
 			}
 		}
 		if a.scope == plain || a.judged.generation == c.statements.generation.Load() {
-			return a
+			return
 		}
 		a.reason = reasonNoCatalog
 	}
-	return a
 }
 
 // proved says what is known of a statement without asking.
@@ -167,7 +200,7 @@ func (c *Cache) admitVerdict(ctx context.Context, a *admission, q ask) string {
 		return reasonModeOff
 	case mode == ModeMarked && !a.terms.marked:
 		return reasonNotMarked
-	case c.now() < instant(a.st.unstorable.Load()):
+	case a.now < instant(a.st.unstorable.Load()):
 		return reasonUnstorable
 	case a.scope.lags(&c.ledger):
 		return reasonStandby
@@ -179,8 +212,7 @@ func (c *Cache) admitVerdict(ctx context.Context, a *admission, q ask) string {
 			return reasonPartition
 		}
 	}
-	var buf [256]byte
-	key := appendTags(appendHead(buf[:0], head), a.wish.tags, &c.tags)
+	key := appendTags(appendHead(a.buf[:0], head), a.wish.tags, &c.tags)
 	a.params, a.oids = "", nil
 	reason := ""
 	for i := range q.args {
@@ -195,7 +227,7 @@ func (c *Cache) admitVerdict(ctx context.Context, a *admission, q ask) string {
 	}
 	switch reason {
 	case "":
-		a.key = string(key)
+		a.setKey(key, len(key))
 	case reasonArgument:
 		if reason = c.keyParams(a, q, head); reason != "" {
 			return reason
@@ -234,8 +266,7 @@ func (c *Cache) keyParams(a *admission, q ask, head keyHead) string {
 		}
 	}
 	head.wire = true
-	var buf [256]byte
-	key := appendTags(appendHead(buf[:0], head), a.wish.tags, &c.tags)
+	key := appendTags(appendHead(a.buf[:0], head), a.wish.tags, &c.tags)
 	key = binary.AppendUvarint(key, uint64(len(a.oids)))
 	for _, oid := range a.oids {
 		key = binary.BigEndian.AppendUint32(key, oid)
@@ -245,8 +276,7 @@ func (c *Cache) keyParams(a *admission, q ask, head keyHead) string {
 	if err != nil {
 		return reasonArgument // pgx will say why
 	}
-	a.key = string(key)
-	a.params = a.key[at:]
+	a.setKey(key, at)
 	if a.terms.marked {
 		return ""
 	}
@@ -283,8 +313,8 @@ func (a *admission) termsFor() *terms {
 	if !a.wish.marked {
 		return &a.judged.terms
 	}
-	t := a.judged.terms.wished(a.wish)
-	return &t
+	a.ownTerms = a.judged.terms.wished(a.wish)
+	return &a.ownTerms
 }
 
 // wished gives the terms as a caller wishes them.

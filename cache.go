@@ -238,8 +238,8 @@ func (c *Cache) hit(a *admission) (driver.Rows, standing, error) {
 // server by itself.
 func (c *Cache) miss(ctx context.Context, a *admission, q ask) (driver.Rows, string, error) {
 	switch {
-	case q.params != "":
-		q.args = nil // they are encoded, and not read any more
+	case a.params != "":
+		q.params, q.args = a.params, nil // they are encoded, and not read any more
 	case ctx.Done() != nil:
 		q.args = detached(q.args) // the load may outlive the call
 	}

@@ -58,6 +58,8 @@ type Conn struct {
 	facts       *catalog.Facts
 	provenUnder uint64 // the generation of the catalog's judgements
 
+	admission admission // of the call that is under way
+
 	rawEnd func() // ends the quarantine of a Raw that may still run; nil: none
 
 	// While it lies idle with a pin, a taker may reclaim that. offered is the
@@ -250,12 +252,13 @@ func (c *Conn) understand(ctx context.Context, q *ask, by way) error {
 // statement.
 func (c *Conn) cached(ctx context.Context, st *statement, q *ask) (driver.Rows, string, proof, error) {
 	for {
-		a := c.cache.admit(ctx, st, *q, c.pin)
+		a := &c.admission
+		c.cache.admit(ctx, a, st, *q, c.pin)
 		q.params, q.oids = a.params, a.oids
 		if a.reason != "" {
 			return nil, a.reason, a.proof, nil
 		}
-		rows, now, err := c.cache.hit(&a)
+		rows, now, err := c.cache.hit(a)
 		switch {
 		case now == standingCurrent:
 			return rows, "", a.proof, err
@@ -268,13 +271,13 @@ func (c *Conn) cached(ctx context.Context, st *statement, q *ask) (driver.Rows, 
 			}
 			continue
 		case c.pin != nil:
-			rows, err = c.cache.missPinned(ctx, &a, *q, c.pin)
+			rows, err = c.cache.missPinned(ctx, a.owned(), *q, c.pin)
 			if err != nil && c.pin.server.lost() {
 				c.dropLost(outcomeKnown)
 			}
 			return rows, "", a.proof, err
 		}
-		rows, reason, err := c.cache.miss(ctx, &a, *q)
+		rows, reason, err := c.cache.miss(ctx, a.owned(), *q)
 		return rows, reason, a.proof, err
 	}
 }
@@ -290,14 +293,16 @@ func (c *Conn) exec(ctx context.Context, q ask) (driver.Result, error) {
 	reason, pr := c.held(ctx, st, q)
 	if reason == "" {
 		if reason = st.firstReason(); st.isRead() {
-			a := c.cache.admit(ctx, st, q, c.pin)
+			a := &c.admission
+			c.cache.admit(ctx, a, st, q, c.pin)
 			if reason, pr = a.reason, a.proof; reason == "" {
 				reason = reasonExec
 			}
 		} else if st.isShow() {
 			pr = harmless
 		} else if st.isProvable() {
-			pr = c.cache.admit(ctx, st, q, c.pin).proof
+			c.cache.admit(ctx, &c.admission, st, q, c.pin)
+			pr = c.admission.proof
 		}
 	}
 	if err := c.outlived(ctx); err != nil {

@@ -56,13 +56,13 @@ func (c *Cache) scopeNow(ctx context.Context) *scope {
 
 // judge gives what the catalog says of a statement under a scope; nil if it
 // can't be asked.
-func (c *Cache) judge(ctx context.Context, a *admission, q ask, p *pin) *judgement {
+func (c *Cache) judge(ctx context.Context, a *admission, p *pin) *judgement {
 	if a.scope == plain {
 		return c.judgeText(a.st)
 	}
 	j := c.statements.known(a.st, a.scope.id)
 	if j != nil {
-		age := time.Duration(c.now() - j.at)
+		age := time.Duration(a.now - j.at)
 		if age < c.cfg.CatalogTTL/2 {
 			return j
 		}
@@ -336,17 +336,17 @@ func timeWords(value any) bool {
 
 // learnTypes asks the server for the types of a statement's parameters. An
 // empty reason says that they are known.
-func (c *Cache) learnTypes(ctx context.Context, a *admission, q ask, p *pin) string {
+func (c *Cache) learnTypes(ctx context.Context, st *statement, s *scope, text string, p *pin) string {
 	describe := func(ctx context.Context, p *pin) error {
 		pc, s := p.pgConn(), p.scope()
 		if pc == nil || s == nil {
 			return errNotIdentified
 		}
-		sd, err := pc.Prepare(ctx, "", q.text, nil)
+		sd, err := pc.Prepare(ctx, "", text, nil)
 		if err != nil {
 			return err
 		}
-		c.describe(a.st, s, description{sd.ParamOIDs, true})
+		c.describe(st, s, description{sd.ParamOIDs, true})
 		return nil
 	}
 	var err error
@@ -356,11 +356,11 @@ func (c *Cache) learnTypes(ctx context.Context, a *admission, q ask, p *pin) str
 			return reasonUndescribed
 		}
 		err = describe(ctx, p)
-	case c.now() < instant(a.st.askAfter.Load()):
+	case c.now() < instant(st.askAfter.Load()):
 		return reasonUndescribed
 	default:
 		_, _, err = c.asks.do(ctx, request[*judgement]{
-			key: "types/" + strconv.FormatUint(a.st.id, 36) + "/" + strconv.FormatUint(a.scope.id, 36), stamp: stamp(c.statements.generation.Load()),
+			key: "types/" + strconv.FormatUint(st.id, 36) + "/" + strconv.FormatUint(s.id, 36), stamp: stamp(c.statements.generation.Load()),
 			load: func(ctx context.Context) (*judgement, error) {
 				if err := c.enter(ctx); err != nil {
 					return nil, err
@@ -370,7 +370,7 @@ func (c *Cache) learnTypes(ctx context.Context, a *admission, q ask, p *pin) str
 			},
 		})
 	}
-	if _, ok := c.descriptionOf(a.st); err != nil || !ok {
+	if _, ok := c.descriptionOf(st); err != nil || !ok {
 		return reasonUndescribed
 	}
 	return ""
