@@ -34,10 +34,11 @@ const parityRegisteredSchema = `
 	CREATE TYPE floatrange AS RANGE (subtype = float8);
 	CREATE TABLE own (id int PRIMARY KEY, mo mood, mos mood[], sm small, sms small[], pa pair, pas pair[], fr floatrange, sz size, szs size[], at timestamptz);
 	INSERT INTO own VALUES
-		(1, 'glad', '{sad,NULL,"",sad}', 7, '{7,NULL}', '(1,"x y")', '{"(1,x)",NULL,"(,)"}', '[1.5,2)', 'XL', '{XL,S}', '2024-01-31 12:00:00+00'),
-		(2, '', '{}', -7, '{}', '(,)', '{}', 'empty', 'S', '{}', 'infinity'),
-		(3, 'sad', '[0:1]={sad,glad}', 0, '{{1,2},{3,4}}', '(-1,)', '[2:2]={"(2,)"}', '(,)', 'S', '{{S},{XL}}', '0044-03-15 00:00:00+00 BC'),
-		(4, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+		(1, 'glad', '{sad,NULL,"",sad}', 7, '{7,NULL}', '(1,"x y")', '{"(1,x)",NULL,"(2,)"}', '[1.5,2)', 'XL', '{XL,S}', '2024-01-31 12:00:00+00'),
+		(2, '', '{}', -7, '{}', '(2,"")', '{}', 'empty', 'S', '{}', 'infinity'),
+		(3, 'sad', '[0:1]={sad,glad}', 0, '{{1,2},{3,4}}', '(-1,ż)', '[2:2]={"(2,x)"}', '(,)', 'S', '{{S},{XL}}', '0044-03-15 00:00:00+00 BC'),
+		(4, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
+		(5, NULL, '{NULL}', NULL, '{NULL}', '(,)', '{"(,)",NULL}', NULL, NULL, '{NULL}', NULL);
 	CREATE TABLE known (id int PRIMARY KEY, uu uuid, uus uuid[], nu numeric, nus numeric[], nur numrange, tz timestamptz, tzs timestamptz[], tzr tstzrange,
 		ts timestamp, js json, jb jsonb, jbs jsonb[]);
 	INSERT INTO known VALUES
@@ -323,6 +324,12 @@ func parityRegisterJSON(_ context.Context, conn *pgx.Conn) error {
 
 type parityMood string
 
+// parityMade is a pair.
+type parityMade struct {
+	A *int32
+	B *string
+}
+
 // parityRegisterDefaults says by the Go type what a column is that the map
 // doesn't know.
 func parityRegisterDefaults(_ context.Context, conn *pgx.Conn) error {
@@ -417,22 +424,23 @@ func parityChain(hooks ...parityHook) parityHook {
 var parityOwnTypes = []string{"mood", "_mood", "small", "_small", "pair", "_pair", "floatrange"}
 
 // parityOwnDests are destinations that need what the hooks register.
-var parityOwnDests = append([]func() any{
+var parityOwnDests = []func() any{
 	parityInto[parityMood], parityInto[[]parityMood], parityInto[[]*string], parityInto[[]any], parityInto[[]int32], parityInto[[]*int64],
 	parityInto[pgtype.Array[*string]], parityInto[pgtype.Range[pgtype.Float8]],
-	parityInto[struct {
-		A *int32
-		B *string
-	}],
-	parityInto[[]*struct {
-		A *int32
-		B *string
-	}],
+	parityInto[parityMade], parityInto[[]*parityMade],
 	parityInto[parityID], parityInto[*parityID], parityInto[[]parityID], parityInto[[]*parityID], parityInto[pgtype.UUID],
 	parityInto[parityDecimal], parityInto[*parityDecimal], parityInto[[]*parityDecimal], parityInto[pgtype.Range[*parityDecimal]], parityInto[pgtype.Numeric],
 	parityInto[pgtype.Timestamptz], parityInto[[]*time.Time], parityInto[pgtype.Range[pgtype.Timestamptz]],
 	parityInto[map[string]any], parityInto[[]map[string]any], parityInto[*struct{ A any }],
-}, parityBase...)
+}
+
+// parityRegisteredQuestions leave NULLs in composites and alone in arrays to
+// destinations that they fit: see parityRead.
+var parityRegisteredQuestions = []parityCase{
+	{text: "SELECT * FROM own ORDER BY id", dests: parityBase, served: parityMemory},
+	{text: "SELECT * FROM own WHERE id < 4 ORDER BY id", native: parityOwnDests, served: parityMemory},
+	{text: "SELECT * FROM known ORDER BY id", dests: parityBase, native: parityOwnDests, served: parityMemory},
+}
 
 // parityRegistrations are what hooks do. shows is what plain pgx's answer must
 // hold for the registration to have had any effect; shows127 is what it holds
@@ -441,16 +449,33 @@ var parityRegistrations = []struct {
 	name            string
 	hook            parityHook
 	shows, shows127 string
+	nullable        map[string][]func() any // what NULLs of some columns fit, by columns
 }{
-	{"types as the server has them", parityLoads(parityOwnTypes...), "mo MOOD string", "cachedpgx_test.parityMood"},
-	{"the same, loaded at once", parityLoadsAtOnce("mood", "mood[]", "small", "pair", "pair[]", "floatrange"), "pa PAIR string", "A: **int32(1)"},
-	{"a codec for uuid", parityRegisterID, "", "Hex: string(\"a0eebc99"},
-	{"a codec for numeric", parityRegisterDecimal, "", "Digits: string(\"15\")"},
-	{"times in a place", parityRegisterPlace, "Elsewhere", "Elsewhere"},
-	{"json with numbers as written", parityRegisterJSON, "", "json.Number(\"12345678901234567890\")"},
-	{"default types", parityRegisterDefaults, "", "*[]cachedpgx_test.parityMood{"},
-	{"a codec with a state", parityRegisterStateful(new(atomic.Int64)), ", 1, 0, time.", "<glad>"},
-	{"all together", parityChain(parityLoads(parityOwnTypes...), parityRegisterID, parityRegisterDecimal, parityRegisterPlace, parityRegisterJSON, parityRegisterDefaults), "mo MOOD string", "Hex: string(\"a0eebc99"},
+	{"types as the server has them", parityLoads(parityOwnTypes...), "mo MOOD string", "cachedpgx_test.parityMood",
+		map[string][]func() any{
+			"mos FROM own ORDER BY id": {parityInto[[]parityMood], parityInto[[]*string], parityInto[[]any], parityInto[pgtype.Array[*string]]},
+			"sms FROM own ORDER BY id": {parityInto[[]*int32], parityInto[pgtype.FlatArray[pgtype.Int4]]},
+			"pa FROM own ORDER BY id":  {parityInto[*parityMade]},
+			"pas FROM own ORDER BY id": {parityInto[[]*parityMade], parityInto[[]parityMade]},
+			"fr FROM own ORDER BY id":  {parityInto[pgtype.Range[pgtype.Float8]], parityInto[*pgtype.Range[*float64]]},
+		}},
+	{"the same, loaded at once", parityLoadsAtOnce("mood", "mood[]", "small", "pair", "pair[]", "floatrange"), "pa PAIR string", "A: *int32(1)", nil},
+	{"a codec for uuid", parityRegisterID, "", "Hex: string(\"a0eebc99",
+		map[string][]func() any{
+			"uu FROM known ORDER BY id":  {parityInto[parityID], parityInto[*parityID], parityInto[pgtype.UUID]},
+			"uus FROM known ORDER BY id": {parityInto[[]parityID], parityInto[[]*parityID], parityInto[[]any]},
+		}},
+	{"a codec for numeric", parityRegisterDecimal, "", "Digits: string(\"15",
+		map[string][]func() any{
+			"nu FROM known ORDER BY id":  {parityInto[parityDecimal], parityInto[*parityDecimal], parityInto[pgtype.Numeric]},
+			"nus FROM known ORDER BY id": {parityInto[[]parityDecimal], parityInto[[]*parityDecimal], parityInto[[]any]},
+			"nur FROM known ORDER BY id": {parityInto[pgtype.Range[*parityDecimal]]},
+		}},
+	{"times in a place", parityRegisterPlace, "Elsewhere", "Elsewhere", nil},
+	{"json with numbers as written", parityRegisterJSON, "", "json.Number(\"12345678901234567890\")", nil},
+	{"default types", parityRegisterDefaults, "", "*[]cachedpgx_test.parityMood{", nil},
+	{"a codec with a state", parityRegisterStateful(new(atomic.Int64)), ", 1, 0, time.", "<glad>", nil},
+	{"all together", parityChain(parityLoads(parityOwnTypes...), parityRegisterID, parityRegisterDecimal, parityRegisterPlace, parityRegisterJSON, parityRegisterDefaults), "mo MOOD string", "Hex: string(\"a0eebc99", nil},
 }
 
 // TestParityOfRegisteredTypes reads what a hook has registered codecs for, and
@@ -465,11 +490,16 @@ func TestParityOfRegisteredTypes(t *testing.T) {
 			t.Run(r.name+", "+mode, func(t *testing.T) {
 				e := parityHooked(t, first, r.hook, mode)
 				shown := ""
-				for _, text := range []string{"SELECT * FROM own ORDER BY id", "SELECT * FROM known ORDER BY id"} {
-					c := parityCase{text: text, served: parityMemory, dests: parityOwnDests, brief: r.name != "all together"}
+				for _, c := range parityRegisteredQuestions {
+					if r.name != "all together" { // which does it at length
+						c.brief, c.dests = true, nil
+					}
 					e.parity(c)
-					rows, err := e.plain.QueryContext(e.ctx, text)
-					shown += fmt.Sprint(parityRead(rows, err, c.dests))
+					rows, err := e.plain.QueryContext(e.ctx, c.text)
+					shown += fmt.Sprint(parityRead(rows, err, c.dests, c.native))
+				}
+				for columns, dests := range r.nullable {
+					e.parity(parityCase{text: "SELECT " + columns, dests: dests, served: parityMemory, brief: true})
 				}
 				if !strings.Contains(shown, r.shows) {
 					t.Errorf("nothing shows %q: the registration has no effect", r.shows)
@@ -482,7 +512,9 @@ func TestParityOfRegisteredTypes(t *testing.T) {
 	}
 	t.Run("through a pgxpool", func(t *testing.T) {
 		e := parityPooled(t, first, parityLoads(parityOwnTypes...), "cache_statement")
-		e.parity(parityCase{text: "SELECT * FROM own ORDER BY id", served: parityMemory, dests: parityOwnDests})
+		for _, c := range parityRegisteredQuestions {
+			e.parity(c)
+		}
 	})
 }
 
@@ -528,12 +560,13 @@ func TestParityOfStatefulCodecs(t *testing.T) {
 	} {
 		t.Run(r.name, func(t *testing.T) {
 			e := parityHooked(t, first, r.hook, "cache_statement")
-			const text = "SELECT id, mo, mos, sm, pa, at FROM own ORDER BY id"
-			const past = "SELECT id, mo, mos, sm, pa, at FROM own ORDER BY id -- in a transaction"
-			dests := []func() any{parityInto[any], parityInto[string], parityInto[parityMood], parityInto[[]any], parityInto[[]string]}
+			const text = "SELECT id, mo, mos, sm, pa, at FROM own WHERE id < 5 ORDER BY id"
+			const past = "SELECT id, mo, mos, sm, pa, at FROM own WHERE id < 5 ORDER BY id -- in a transaction"
+			dests := []func() any{parityInto[any], parityInto[string], parityInto[parityMood]}
+			native := []func() any{parityInto[[]any], parityInto[[]string], parityInto[[]*parityMood]}
 			read := func(ctx context.Context, q pgQuerier, text string) pgAnswer {
 				rows, err := q.QueryContext(ctx, text)
-				return parityRead(rows, err, dests)
+				return parityRead(rows, err, dests, native)
 			}
 			want := read(e.ctx, e.plain, text)
 			e.warm(text)
@@ -546,7 +579,7 @@ func TestParityOfStatefulCodecs(t *testing.T) {
 							parityLeave(e, text)
 							continue
 						}
-						if diff := pgDiff(want, read(e.ctx, e.db, text)); diff != "" {
+						if diff := parityDiff(want, read(e.ctx, e.db, text)); diff != "" {
 							t.Errorf("a hit beside others: %s", diff)
 							return
 						}
@@ -561,7 +594,7 @@ func TestParityOfStatefulCodecs(t *testing.T) {
 							t.Error(err)
 							return
 						}
-						if diff := pgDiff(want, read(e.ctx, tx, past)); diff != "" {
+						if diff := parityDiff(want, read(e.ctx, tx, past)); diff != "" {
 							t.Errorf("a read past the cache: %s", diff)
 						}
 						if err := tx.Rollback(); err != nil {

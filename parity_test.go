@@ -8,6 +8,7 @@ import (
 	"math"
 	"math/big"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -36,12 +37,16 @@ type parityCase struct {
 	text   string
 	args   []any
 	dests  []func() any // each column into each of them; none: into *any
+	native []func() any // the same, but for NULLs: see parityRead
 	served parityServed
 	brief  bool // for what costs much to compare: each way once
 }
 
 // parityInto makes destinations of a type.
 func parityInto[T any]() any { return new(T) }
+
+// parityAddress is what some errors show of a destination.
+var parityAddress = regexp.MustCompile(`0x[0-9a-f]+`)
 
 // parityNothing takes any column and keeps nothing.
 type parityNothing struct{}
@@ -54,7 +59,7 @@ func (e *pgEnv) parity(c parityCase) {
 	c.name = pgShort(cmp.Or(c.name, fmt.Sprintf("%s %v", c.text, c.args)))
 	ask := func(q pgQuerier) pgAnswer {
 		rows, err := q.QueryContext(e.ctx, c.text, c.args...)
-		return parityRead(rows, err, c.dests)
+		return parityRead(rows, err, c.dests, c.native)
 	}
 	want := ask(e.plain)
 	e.parityFlush()
@@ -76,7 +81,7 @@ func (e *pgEnv) parity(c parityCase) {
 	if plainErr == nil && err == nil {
 		askStmt := func(s *sql.Stmt) pgAnswer {
 			rows, err := s.QueryContext(e.ctx, c.args...)
-			return parityRead(rows, err, c.dests)
+			return parityRead(rows, err, c.dests, c.native)
 		}
 		want := askStmt(plain)
 		for _, what := range []string{"prepared miss", "prepared hit"} {
@@ -104,7 +109,7 @@ func (e *pgEnv) parityQuick(c parityCase) {
 	c.name = pgShort(cmp.Or(c.name, fmt.Sprintf("%s %v", c.text, c.args)))
 	ask := func(q pgQuerier) pgAnswer {
 		rows, err := q.QueryContext(e.ctx, c.text, c.args...)
-		return parityRead(rows, err, c.dests)
+		return parityRead(rows, err, c.dests, c.native)
 	}
 	want := ask(e.plain)
 	for _, what := range []string{"miss", "hit"} {
@@ -120,7 +125,7 @@ func (e *pgEnv) parityStep(c parityCase, what string, second bool, want pgAnswer
 	before := e.parityRan(c.text)
 	got = ask()
 	calls := e.parityRan(c.text) - before
-	if diff := pgDiff(want, got); diff != "" {
+	if diff := parityDiff(want, got); diff != "" {
 		e.Errorf("%s: %s: %s", c.name, what, diff)
 	}
 	switch {
@@ -172,7 +177,7 @@ func (e *pgEnv) parityFollowers(c parityCase, want pgAnswer, ask func() pgAnswer
 		release()
 		wg.Wait()
 		for _, got := range answers {
-			if diff := pgDiff(want, got); diff != "" {
+			if diff := parityDiff(want, got); diff != "" {
 				e.Errorf("%s: shared load: %s", c.name, diff)
 				return
 			}
@@ -196,8 +201,12 @@ func (e *pgEnv) parityFlush() {
 }
 
 // parityRead is pgRead with destinations: each column is scanned into each of
-// them, by itself, so that one that fails hides no other.
-func parityRead(rows *sql.Rows, err error, dests []func() any) (a pgAnswer) {
+// them, by itself, so that one that fails hides no other, and in the end all
+// into RawBytes. NULLs are not scanned
+// into native destinations: for one that a column's type can't be scanned into,
+// pgx tries all types that it knows in the order of a Go map, and does not
+// always agree with itself.
+func parityRead(rows *sql.Rows, err error, dests, native []func() any) (a pgAnswer) {
 	if err != nil {
 		return pgAnswer{Err: pgError(err)}
 	}
@@ -222,28 +231,47 @@ func parityRead(rows *sql.Rows, err error, dests []func() any) (a pgAnswer) {
 	a.Types = said.String()
 	into := make([]any, len(cols))
 	for rows.Next() {
+		values := make([]any, len(cols))
+		for i := range values {
+			into[i] = &values[i]
+		}
 		var row []string
-		if len(dests) == 0 {
-			for i := range into {
-				into[i] = new(any)
-			}
-			if err := rows.Scan(into...); err != nil {
-				a.Err = "Scan: " + pgError(err)
-				return a
-			}
-			for _, v := range into {
+		switch err := rows.Scan(into...); {
+		case err == nil && len(dests) == 0:
+			for _, v := range values {
 				row = append(row, parityDump(v))
 			}
+		case err != nil && len(dests) == 0:
+			a.Err = "Scan: " + pgError(err)
+			return a
 		}
-		for _, dest := range dests {
-			for i := range into {
-				into[i] = parityNothing{}
-			}
+		for i := range into {
+			into[i] = parityNothing{}
+		}
+		for n, dest := range slices.Concat(dests, native) {
 			for i, col := range cols {
+				if n >= len(dests) && values[i] == nil {
+					continue
+				}
 				into[i] = dest()
 				said := pgError(rows.Scan(into...))
-				row = append(row, fmt.Sprintf("%s into %T: %s %s", col, into[i], parityDump(into[i]), said))
+				row = append(row, fmt.Sprintf("%s into %T: %s %s", col, into[i], parityDump(into[i]), parityAddress.ReplaceAllString(said, "0x…")))
 				into[i] = parityNothing{}
+			}
+		}
+		if len(dests) > 0 {
+			// Last, since a Scan into RawBytes ends the scanning of a row; they are
+			// the caller's to write into.
+			for i := range into {
+				into[i] = new(sql.RawBytes)
+			}
+			row = append(row, "raw: "+pgError(rows.Scan(into...)))
+			for _, dest := range into {
+				raw := *dest.(*sql.RawBytes)
+				row = append(row, fmt.Sprintf("%q nil %t", raw, raw == nil))
+				for i := range raw {
+					raw[i] = '!'
+				}
 			}
 		}
 		a.Rows = append(a.Rows, row)
@@ -254,6 +282,28 @@ func parityRead(rows *sql.Rows, err error, dests []func() any) (a pgAnswer) {
 		a.Err = "Close: " + pgError(err)
 	}
 	return a
+}
+
+// parityDiff is pgDiff, which of long values shows the parts that differ.
+func parityDiff(want, got pgAnswer) string {
+	if len(want.Rows) == len(got.Rows) && want.Err == got.Err && want.Types == got.Types {
+		for i := range want.Rows {
+			for j := range min(len(want.Rows[i]), len(got.Rows[i])) {
+				w, g := want.Rows[i][j], got.Rows[i][j]
+				if w == g {
+					continue
+				}
+				at := 0
+				for at < min(len(w), len(g)) && w[at] == g[at] {
+					at++
+				}
+				said := fmt.Sprintf("row %d: %s", i, pgShort(w[:min(at, 100)]))
+				from := max(0, at-50)
+				return fmt.Sprintf("%s: …%s, plain pgx gives …%s", said, pgShort(g[from:]), pgShort(w[from:]))
+			}
+		}
+	}
+	return pgDiff(want, got)
 }
 
 // parityDump writes a value with its types, through pointers, which %#v shows
@@ -337,7 +387,7 @@ func parityWrite(b *strings.Builder, v reflect.Value) {
 
 // parityBase are destinations that every release of Go has a conversion for.
 var parityBase = []func() any{
-	parityInto[any], parityInto[string], parityInto[[]byte], parityInto[sql.RawBytes], parityInto[sql.NullString],
+	parityInto[any], parityInto[string], parityInto[[]byte], parityInto[sql.NullString],
 	parityInto[time.Time], parityInto[int64], parityInto[float64], parityInto[bool], parityInto[*string],
 	parityInto[sql.Null[time.Time]], parityInto[pgUpper],
 }
@@ -509,7 +559,7 @@ func TestParityInTransaction(t *testing.T) {
 	plain, cached := e.begin(e.plain), e.begin(e.db)
 	read := func(q pgQuerier) pgAnswer {
 		rows, err := q.QueryContext(context.WithoutCancel(e.ctx), text)
-		return parityRead(rows, err, parityBase)
+		return parityRead(rows, err, parityBase, nil)
 	}
 	want := read(plain)
 	for range 2 {

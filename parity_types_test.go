@@ -1,9 +1,14 @@
 package cachedpgx_test
 
 import (
+	"maps"
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgtype"
 )
 
 // parityEdge are values of a type that its decoders may stumble over. since is
@@ -248,21 +253,45 @@ func TestParityOfTypes(t *testing.T) {
 	}
 }
 
+// parityNullable are destinations that NULLs of a column fit.
+var parityNullable = map[string][]func() any{
+	"_text":          {parityInto[[]string], parityInto[[]*string], parityInto[[]any], parityInto[pgtype.Array[*string]], parityInto[pgtype.FlatArray[pgtype.Text]]},
+	"int8range":      {parityInto[pgtype.Range[pgtype.Int8]], parityInto[*pgtype.Range[*int64]]},
+	"inet":           {parityInto[*netip.Addr], parityInto[netip.Prefix], parityInto[pgtype.UndecodedBytes]},
+	"numeric":        {parityInto[pgtype.Numeric], parityInto[*pgtype.Numeric], parityInto[pgtype.Float8], parityInto[**float32]},
+	"jsonb":          {parityInto[map[string]any], parityInto[*struct{ A any }]},
+	"uuid":           {parityInto[pgtype.UUID], parityInto[*[16]byte]},
+	"timestamptz":    {parityInto[pgtype.Timestamptz], parityInto[*time.Time]},
+	"int4":           {parityInto[pgtype.Int4], parityInto[*int16], parityInto[pgtype.Int8]},
+	`"interval"`:     {parityInto[pgtype.Interval], parityInto[*time.Duration]},
+	"_timestamptz":   {parityInto[[]time.Time], parityInto[[]*time.Time]},
+	"_int4range":     {parityInto[[]pgtype.Range[pgtype.Int4]]},
+	"bytea":          {parityInto[pgtype.DriverBytes], parityInto[pgtype.UndecodedBytes], parityInto[*[]byte]},
+	"_jsonb":         {parityInto[[]map[string]any], parityInto[[]*any]},
+	"_float8, _int8": {parityInto[[]float64], parityInto[[]*float64], parityInto[pgtype.FlatArray[pgtype.Float8]]},
+}
+
 // TestParityOfDestinations scans every type, at its edges, into what it fits
-// and what it doesn't. The wire has some types in binary, or all in text.
+// and what it doesn't.
 func TestParityOfDestinations(t *testing.T) {
 	first, questions := parityTypes(t)
-	for _, mode := range []string{"cache_statement", "simple_protocol"} {
-		t.Run(mode, func(t *testing.T) {
-			e := newPGOn(t, first.dsn, "", "default_query_exec_mode="+mode)
-			for _, c := range questions {
-				if c.served == parityMemory {
-					c.brief = true
-					c.dests = append(c.dests, parityBase...)
-					c.dests = append(c.dests, parityNative...)
-					e.parity(c)
-				}
+	t.Run("binary and text", func(t *testing.T) {
+		e := newPGOn(t, first.dsn, "")
+		for _, c := range questions {
+			if c.served == parityMemory {
+				c.dests, c.native, c.brief = parityBase, parityNative, true
+				e.parity(c)
 			}
-		})
-	}
+		}
+		for _, columns := range slices.Sorted(maps.Keys(parityNullable)) {
+			e.parity(parityCase{text: "SELECT " + columns + " FROM zoo ORDER BY id", dests: parityNullable[columns], served: parityMemory, brief: true})
+		}
+	})
+	// What comes in binary otherwise.
+	t.Run("all in text", func(t *testing.T) {
+		e := newPGOn(t, first.dsn, "", "default_query_exec_mode=simple_protocol")
+		for _, columns := range []string{"bool, bytea, cid, date, float4, float8, int2", "int4, int8, oid, timestamp, timestamptz, xid"} {
+			e.parity(parityCase{text: "SELECT " + columns + " FROM zoo ORDER BY id", dests: parityBase, native: parityNative, served: parityMemory, brief: true})
+		}
+	})
 }
