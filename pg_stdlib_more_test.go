@@ -65,6 +65,19 @@ func (e *pgEnv) stdlibAlike(what string, dbs []*sql.DB, f func(db *sql.DB) strin
 	}
 }
 
+// stdlibKill terminates backends, and waits until they are gone: the server only
+// sends them a signal, and a backend may answer once more before it sees that.
+func (e *pgEnv) stdlibKill(where string) {
+	e.Helper()
+	if e.one(e.plain, "SELECT count(*) FROM pg_stat_activity WHERE "+where) == "int64(0)" {
+		e.Fatalf("no backend is as %s", where)
+	}
+	e.terminate(where)
+	e.eventually("the backends are gone", func() bool {
+		return e.one(e.plain, "SELECT count(*) FROM pg_stat_activity WHERE "+where) == "int64(0)"
+	})
+}
+
 // stdlibRaw runs f on a pgx connection, of whichever driver.
 func stdlibRaw(conn *sql.Conn, f func(*pgx.Conn) error) error {
 	return conn.Raw(func(c any) error { return f(c.(interface{ Conn() *pgx.Conn }).Conn()) })
@@ -276,7 +289,7 @@ func TestStdlibResetSession(t *testing.T) {
 		dbs := e.stdlibOpen(e.stdlibConfig(), true, stdlib.OptionShouldPing(func(context.Context, stdlib.ShouldPingParams) bool { return true }))
 		e.stdlibAlike("the next use", dbs, func(db *sql.DB) string {
 			pid := e.one(db, "SELECT pg_backend_pid()")
-			e.terminate("pid::text = '" + strings.Trim(pid, "int64()") + "'")
+			e.stdlibKill("'int64(' || pid || ')' = '" + pid + "'")
 			_, err := db.ExecContext(e.ctx, "UPDATE item SET name = name WHERE id = 1")
 			return fmt.Sprint(err, e.one(db, "SELECT pg_backend_pid()") == pid)
 		})
@@ -614,7 +627,7 @@ func TestStdlibBadConn(t *testing.T) {
 		}))
 		e.stdlibAlike("its backend is gone, then "+name, e.stdlibDrivers(), session(func(conn *sql.Conn) string {
 			e.must(conn, "SET application_name = 'doomed'")
-			e.terminate("application_name = 'doomed'")
+			e.stdlibKill("application_name = 'doomed'")
 			err := f(conn)
 			// What was written into a dead connection is told in words of the
 			// moment; that it failed, and that the session stays lost, is not.
