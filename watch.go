@@ -4,6 +4,8 @@ import (
 	"database/sql/driver"
 
 	"github.com/jackc/pgx/v5/stdlib"
+
+	"github.com/cachedpgx/cachedpgx/internal/rowset"
 )
 
 // watch has finish called when rows are closed, with the error they closed with.
@@ -12,6 +14,8 @@ func watch(rows driver.Rows, finish func(error)) driver.Rows {
 	switch r := rows.(type) {
 	case *stdlib.Rows:
 		return &watchedPgxRows{r, w}
+	case *rowset.Stream:
+		return &watchedStream{r, w}
 	case *sqlRows:
 		return &watchedSQLRows{r, w}
 	}
@@ -34,6 +38,10 @@ type (
 		*stdlib.Rows
 		watcher
 	}
+	watchedStream struct {
+		*rowset.Stream
+		watcher
+	}
 	watchedSQLRows struct {
 		*sqlRows
 		watcher
@@ -45,6 +53,8 @@ type (
 )
 
 func (r *watchedPgxRows) Close() error { return r.done(r.Rows.Close()) }
+
+func (r *watchedStream) Close() error { return r.done(r.Stream.Close()) }
 
 func (r *watchedSQLRows) Close() error { return r.done(r.sqlRows.Close()) }
 

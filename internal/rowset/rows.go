@@ -14,7 +14,7 @@ import (
 // driver.RowsColumnScanner.
 var (
 	_ pgxRows = (*setRows)(nil)
-	_ pgxRows = (*streamRows)(nil)
+	_ pgxRows = (*Stream)(nil)
 )
 
 type pgxRows interface {

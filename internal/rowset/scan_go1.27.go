@@ -18,7 +18,7 @@ import (
 
 var (
 	_ driver.RowsColumnScanner = (*setRows)(nil)
-	_ driver.RowsColumnScanner = (*streamRows)(nil)
+	_ driver.RowsColumnScanner = (*Stream)(nil)
 )
 
 var errNoRow = errors.New("no row to scan")
@@ -80,11 +80,11 @@ func (r *setRows) decodeColumn(index int, src []byte) (driver.Value, error) {
 }
 
 // NextRow goes to the next row.
-func (r *streamRows) NextRow() error { return r.advance() }
+func (r *Stream) NextRow() error { return r.advance() }
 
 // ScanColumn scans a column of the current row into dest, by the rules of
 // pgx's stdlib.
-func (r *streamRows) ScanColumn(scanCtx driver.ScanContext, index int, dest any) error {
+func (r *Stream) ScanColumn(scanCtx driver.ScanContext, index int, dest any) error {
 	t, err := destinationType(dest)
 	if err != nil {
 		return err

@@ -10,8 +10,8 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
-// streamRows hands on a result that is not kept.
-type streamRows struct {
+// Stream hands on a result that is not kept: see NewStream.
+type Stream struct {
 	shape   *Shape
 	prefix  *Set // nil when its rows are over, so that their memory is free
 	row     int  // the prefix's current row
@@ -50,8 +50,8 @@ const (
 // none. done is called exactly once, after live is closed: when the rows are
 // over, have failed, or at Close, whatever comes first. A stream that is
 // neither read to its end nor closed never calls it.
-func NewStream(prefix *Set, pending [][]byte, live pgx.Rows, m *pgtype.Map, done func()) driver.Rows {
-	r := &streamRows{prefix: prefix, row: -1, pending: pending, live: live, m: m, done: done}
+func NewStream(prefix *Set, pending [][]byte, live pgx.Rows, m *pgtype.Map, done func()) *Stream {
+	r := &Stream{prefix: prefix, row: -1, pending: pending, live: live, m: m, done: done}
 	if prefix != nil {
 		r.shape = prefix.shape
 	} else {
@@ -60,38 +60,38 @@ func NewStream(prefix *Set, pending [][]byte, live pgx.Rows, m *pgtype.Map, done
 	return r
 }
 
-func (r *streamRows) Columns() []string {
+func (r *Stream) Columns() []string {
 	if r.columns == nil {
 		r.columns = append([]string{}, r.shape.columns...)
 	}
 	return r.columns
 }
 
-func (r *streamRows) ColumnTypeDatabaseTypeName(index int) string {
+func (r *Stream) ColumnTypeDatabaseTypeName(index int) string {
 	return databaseTypeName(r.m, &r.shape.fields[index])
 }
 
-func (r *streamRows) ColumnTypeLength(index int) (int64, bool) {
+func (r *Stream) ColumnTypeLength(index int) (int64, bool) {
 	return columnLength(&r.shape.fields[index])
 }
 
-func (r *streamRows) ColumnTypePrecisionScale(index int) (precision, scale int64, ok bool) {
+func (r *Stream) ColumnTypePrecisionScale(index int) (precision, scale int64, ok bool) {
 	return columnPrecisionScale(&r.shape.fields[index])
 }
 
-func (r *streamRows) ColumnTypeScanType(index int) reflect.Type {
+func (r *Stream) ColumnTypeScanType(index int) reflect.Type {
 	return columnScanType(&r.shape.fields[index])
 }
 
 // Close ends the stream, reading what is left of the result as pgx does, and
 // gives the error with which the result ended.
-func (r *streamRows) Close() error {
+func (r *Stream) Close() error {
 	r.end()
 	return r.err
 }
 
 // Next decodes the next row into dest.
-func (r *streamRows) Next(dest []driver.Value) error {
+func (r *Stream) Next(dest []driver.Value) error {
 	if err := r.advance(); err != nil {
 		return err
 	}
@@ -112,7 +112,7 @@ func (r *streamRows) Next(dest []driver.Value) error {
 
 // advance goes to the next row. 1: one of prefix. 2: pending. 3: one of live.
 // 4: over.
-func (r *streamRows) advance() error {
+func (r *Stream) advance() error {
 	if r.ended {
 		return r.over()
 	}
@@ -138,7 +138,7 @@ func (r *streamRows) advance() error {
 }
 
 // cutPrefix makes the prefix's row the current one.
-func (r *streamRows) cutPrefix() {
+func (r *Stream) cutPrefix() {
 	r.origin = originSet
 	width := len(r.shape.fields)
 	if r.current == nil {
@@ -149,7 +149,7 @@ func (r *streamRows) cutPrefix() {
 	}
 }
 
-func (r *streamRows) over() error {
+func (r *Stream) over() error {
 	if r.err != nil {
 		return r.err
 	}
@@ -157,7 +157,7 @@ func (r *streamRows) over() error {
 }
 
 // end closes live and calls done, once.
-func (r *streamRows) end() {
+func (r *Stream) end() {
 	if r.ended {
 		return
 	}
@@ -170,7 +170,7 @@ func (r *streamRows) end() {
 	r.err = r.live.Err()
 }
 
-func (r *streamRows) valueFuncs() []valueFunc {
+func (r *Stream) valueFuncs() []valueFunc {
 	if r.funcs == nil {
 		r.funcs = newValueFuncs(r.m, r.shape.fields)
 	}

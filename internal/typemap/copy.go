@@ -2,7 +2,9 @@ package typemap
 
 import (
 	"reflect"
+	"runtime"
 	"slices"
+	"strings"
 
 	"github.com/jackc/pgx/v5/pgtype"
 )
@@ -14,6 +16,9 @@ import (
 //   - ArrayCodec, RangeCodec, MultirangeCodec, CompositeCodec and
 //     TextFormatOnlyCodec refer to other codecs. They are copied with what they
 //     refer to.
+//
+// Those for JSON and XML call functions, which are shared if they are declared at
+// the top level of a package: a closure may have state.
 //
 // Of the codecs of others, those that can't hold state are shared: types whose
 // values hold no pointer of any kind, like most that embed one of pgx's codecs.
@@ -62,6 +67,14 @@ func copyable(t *pgtype.Type, path []*pgtype.Type) bool {
 
 // stateless says whether a codec can be used by many at once.
 func stateless(c pgtype.Codec) bool {
+	switch c := c.(type) {
+	case *pgtype.JSONCodec:
+		return topLevel(c.Marshal) && topLevel(c.Unmarshal)
+	case *pgtype.JSONBCodec:
+		return topLevel(c.Marshal) && topLevel(c.Unmarshal)
+	case *pgtype.XMLCodec:
+		return topLevel(c.Marshal) && topLevel(c.Unmarshal)
+	}
 	t := reflect.TypeOf(c)
 	if t.Kind() == reflect.Pointer {
 		if t.Elem().PkgPath() == pgtypePath {
@@ -70,6 +83,24 @@ func stateless(c pgtype.Codec) bool {
 		return t.Elem().Size() == 0
 	}
 	return t.PkgPath() == pgtypePath || pointerFree(t)
+}
+
+// topLevel says whether a function is declared at the top level of a package,
+// by the name that the linker knows it by: closures are numbered within what
+// they are written in, methods bound to a receiver end in -fm.
+func topLevel(f any) bool {
+	pc := code(f)
+	if pc == 0 {
+		return true
+	}
+	fn := runtime.FuncForPC(pc)
+	if fn == nil {
+		return false
+	}
+	name := fn.Name()
+	name = name[strings.LastIndexByte(name, '/')+1:]
+	_, name, _ = strings.Cut(name, ".")
+	return name != "" && !strings.ContainsAny(name, ".-")
 }
 
 // pointerFree says whether values of a type are all of their memory.
@@ -149,7 +180,7 @@ func alike(a, b *pgtype.Type, depth int) bool {
 	if a == b {
 		return true
 	}
-	if a == nil || b == nil || depth > 16 || a.OID != b.OID || a.Name != b.Name ||
+	if a == nil || b == nil || depth > maxDepth || a.OID != b.OID || a.Name != b.Name ||
 		a.Codec == nil || b.Codec == nil || reflect.TypeOf(a.Codec) != reflect.TypeOf(b.Codec) {
 		return false
 	}

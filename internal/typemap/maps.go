@@ -81,6 +81,34 @@ func (ms *Maps) Stock(oid uint32) bool {
 	return !registered
 }
 
+// reaches says whether a type is decoded by a codec that can't be copied: its
+// own, or that of a part of it. pgx finds parts by their OID, so one of its own
+// types may come upon what was registered for its elements.
+func (ms *Maps) reaches(oid uint32, depth int) bool {
+	if ms.foreign == nil {
+		return false
+	}
+	t, known := ms.TypeForOID(oid)
+	switch {
+	case ms.foreign[oid], depth > maxDepth:
+		return true
+	case !known:
+		return ms.inventory.defaults != nil // a Go type decides
+	}
+	if _, ok := t.Codec.(pgtype.RecordCodec); ok {
+		return true // of any type
+	}
+	for _, p := range parts(t) {
+		if p.OID != oid && ms.reaches(p.OID, depth+1) {
+			return true
+		}
+	}
+	return false
+}
+
+// maxDepth is how deep types are nested, more than anybody's.
+const maxDepth = 16
+
 // Lease is a map on loan. Its holder alone uses it; where the map is the
 // donor's, only between Lock and Unlock.
 type Lease struct {
@@ -94,7 +122,7 @@ type Lease struct {
 func (ms *Maps) Take(fields []pgconn.FieldDescription) Lease {
 	if ms.foreign != nil {
 		for i := range fields {
-			if ms.foreign[fields[i].DataTypeOID] {
+			if ms.reaches(fields[i].DataTypeOID, 0) {
 				return Lease{ms.donated(), ms, true}
 			}
 		}

@@ -28,7 +28,7 @@ func (ms *Maps) AppendParams(b []byte, oids []uint32, args []driver.NamedValue) 
 	if ms.foreign != nil {
 		foreign = oids == nil && ms.inventory.defaults != nil
 		for _, oid := range oids {
-			foreign = foreign || ms.foreign[oid]
+			foreign = foreign || ms.reaches(oid, 0)
 		}
 	}
 	if foreign {

@@ -106,7 +106,7 @@ func (s *Source) MapsFor(fields []pgconn.FieldDescription) *Maps {
 		}
 	}
 	if s.maps == nil || s.Wants() && slices.ContainsFunc(fields, func(fd pgconn.FieldDescription) bool {
-		return s.maps.foreign[fd.DataTypeOID]
+		return s.maps.reaches(fd.DataTypeOID, 0)
 	}) {
 		return nil
 	}

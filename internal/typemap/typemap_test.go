@@ -425,3 +425,45 @@ func TestUntypedSpoilsNothing(t *testing.T) {
 		t.Errorf("%q %v, want %q", got, err, want)
 	}
 }
+
+// pgx's own containers decode their elements by what is registered for those.
+func TestContainersOfForeignTypes(t *testing.T) {
+	r := NewRegistry()
+	m := pgtype.NewMap()
+	register(m, "timestamptz", pgtype.TimestamptzOID, &memoCodec{seen: map[string]int{}})
+	s := r.Source(m)
+	for _, oid := range []uint32{pgtype.TimestamptzOID, pgtype.TimestamptzArrayOID, pgtype.TstzrangeOID, pgtype.TstzmultirangeOID, pgtype.TstzrangeArrayOID, pgtype.RecordOID} {
+		if s.MapsFor(columns(oid)) != nil {
+			t.Errorf("type %d is decoded without the codec that it comes upon", oid)
+		}
+	}
+	for _, oid := range []uint32{pgtype.Int4OID, pgtype.TextArrayOID, pgtype.Int4rangeOID, 99_999} {
+		if s.MapsFor(columns(oid)) == nil {
+			t.Errorf("type %d is barred", oid)
+		}
+	}
+	m.RegisterDefaultPgType(t, "timestamptz")
+	if s.MapsFor(columns(99_999)) != nil {
+		t.Error("a type that only a Go type decides about is decoded without its codec")
+	}
+}
+
+type unmarshaller struct{ n int }
+
+func (u *unmarshaller) Unmarshal(data []byte, v any) error { u.n++; return json.Unmarshal(data, v) }
+
+// A function with state of its own is no part of many maps.
+func TestFunctionsWithState(t *testing.T) {
+	n := 0
+	for name, f := range map[string]func([]byte, any) error{
+		"a closure":      func(data []byte, v any) error { n++; return json.Unmarshal(data, v) },
+		"a bound method": new(unmarshaller).Unmarshal,
+	} {
+		if stateless(&pgtype.JSONCodec{Unmarshal: f}) {
+			t.Errorf("%s is shared", name)
+		}
+	}
+	if !stateless(&pgtype.JSONCodec{Marshal: json.Marshal, Unmarshal: json.Unmarshal}) || !stateless(&pgtype.JSONBCodec{}) {
+		t.Error("encoding/json's functions are not shared")
+	}
+}
