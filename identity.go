@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/stdlib"
 )
@@ -40,9 +39,8 @@ func (o *origin) newInfo(dc *stdlib.Conn) *serverConn {
 	cfg := dc.Conn().Config()
 	info := &serverConn{
 		born: o.dialled.Add(1), replanned: o.replans.Load(),
-		modes: modesOf(cfg), types: o.types.Source(dc.Conn().TypeMap()),
+		modes: modesOf(cfg), types: o.types.Source(dc.Conn().TypeMap()), tracer: cfg.Tracer,
 	}
-	info.tracer, _ = cfg.Tracer.(pgx.QueryTracer)
 	if kind := info.types.Maps(); kind != nil {
 		o.kind.Store(kind)
 	}
