@@ -228,7 +228,7 @@ func TestPGDestinations(t *testing.T) {
 	const text = "SELECT * FROM zoo ORDER BY id"
 	dests := []func() any{
 		func() any { return new(any) }, func() any { return new(string) }, func() any { return new([]byte) },
-		func() any { return new(sql.RawBytes) }, func() any { return new(int) }, func() any { return new(int8) },
+		func() any { return new(int) }, func() any { return new(int8) },
 		func() any { return new(uint64) }, func() any { return new(float32) }, func() any { return new(float64) },
 		func() any { return new(bool) }, func() any { return new(time.Time) }, func() any { return new(*string) },
 		func() any { return new(*int64) }, func() any { return new(sql.NullString) }, func() any { return new(sql.NullTime) },
@@ -261,6 +261,17 @@ func TestPGDestinations(t *testing.T) {
 					}
 					got = append(got, fmt.Sprintf("row %d, %s into %T: %#v, %v", row, col, into[i], v, err))
 				}
+			}
+			// The last of the row: nothing can be scanned after RawBytes.
+			raw := make([]sql.RawBytes, len(cols))
+			into := make([]any, len(cols))
+			for i := range into {
+				into[i] = &raw[i]
+			}
+			err := rows.Scan(into...)
+			got = append(got, fmt.Sprintf("row %d into RawBytes: %q, %v", row, raw, err))
+			for _, b := range raw {
+				clear(b) // they may be written to
 			}
 		}
 		if err := rows.Err(); err != nil {

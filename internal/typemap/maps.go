@@ -93,7 +93,7 @@ func (ms *Maps) reaches(oid uint32, depth int) bool {
 	case ms.foreign[oid], depth > maxDepth:
 		return true
 	case !known:
-		return ms.inventory.defaults != nil // a Go type decides
+		return true // the Go type decides, and may stand for any
 	}
 	if _, ok := t.Codec.(pgtype.RecordCodec); ok {
 		return true // of any type

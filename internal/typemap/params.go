@@ -26,7 +26,7 @@ func (ms *Maps) AppendParams(b []byte, oids []uint32, args []driver.NamedValue) 
 	}
 	foreign := false
 	if ms.foreign != nil {
-		foreign = oids == nil && ms.inventory.defaults != nil
+		foreign = oids == nil // Go types decide
 		for _, oid := range oids {
 			foreign = foreign || ms.reaches(oid, 0)
 		}
