@@ -25,13 +25,11 @@ type admission struct {
 	params string // the end of key: the arguments as they are sent; "": as Go values
 	oids   []uint32
 	stamp  stamp
-	wish   wish
-	terms  *terms // on which it is cached
-	aged   bool   // the judgement is too old for a load
-	now    instant
-
-	buf      []byte
-	ownTerms terms // what terms points to where the caller wishes
+	wish   *wish
+	terms  *terms  // on which it is cached
+	aged   bool    // the judgement is too old for a load
+	now    instant // of this admission, after all that takes time
+	buf    []byte
 }
 
 // mostKept is the most memory that a connection keeps for its next key.
@@ -43,9 +41,6 @@ func (a *admission) owned() *admission {
 	own.buf = nil
 	own.key = strings.Clone(a.key)
 	own.params = own.key[len(own.key)-len(a.params):]
-	if a.terms == &a.ownTerms {
-		own.terms = &own.ownTerms
-	}
 	return &own
 }
 
@@ -110,7 +105,8 @@ func (c *Cache) admit(ctx context.Context, a *admission, st *statement, q ask, p
 			a.proof = harmless
 		}
 		if a.reason = c.admitVerdict(ctx, a, q); a.reason == reasonUndescribed {
-			if a.reason = c.learnTypes(ctx, a.st, a.scope, q.text, p); a.reason == "" {
+			a.reason = c.learnTypes(ctx, a.st, a.scope, q.text, p)
+			if a.now = c.now(); a.reason == "" {
 				a.reason = c.admitVerdict(ctx, a, q)
 			}
 		}
@@ -144,9 +140,11 @@ func (c *Cache) admitText(a *admission) string {
 		}
 		return st.firstReason()
 	}
-	if h := st.scan.Hint; h.Set {
-		a.wish.bypass = a.wish.bypass || h.Off
-		a.wish.tags = joinTags(a.wish.tags, h.Tags)
+	if h := &st.scan.Hint; h.Off || len(h.Tags) > 0 {
+		w := *a.wish
+		w.bypass = w.bypass || h.Off
+		w.tags = joinTags(w.tags, h.Tags)
+		a.wish = &w
 	}
 	return ""
 }
@@ -160,7 +158,10 @@ func (c *Cache) admitScope(ctx context.Context, a *admission, p *pin) string {
 	case p != nil:
 		a.scope = p.scope()
 	default:
-		a.scope = c.scopeNow(ctx)
+		if a.scope = c.origin.current.Load(); a.scope == nil {
+			a.scope = c.scopeNow(ctx)
+			a.now = c.now()
+		}
 	}
 	return c.scopeReason(a.scope, a.st)
 }
@@ -211,6 +212,7 @@ func (c *Cache) admitVerdict(ctx context.Context, a *admission, q ask) string {
 		if head.partition, ok = c.partition(ctx); !ok {
 			return reasonPartition
 		}
+		a.now = c.now()
 	}
 	key := appendTags(appendHead(a.buf[:0], head), a.wish.tags, &c.tags)
 	a.params, a.oids = "", nil
@@ -313,12 +315,12 @@ func (a *admission) termsFor() *terms {
 	if !a.wish.marked {
 		return &a.judged.terms
 	}
-	a.ownTerms = a.judged.terms.wished(a.wish)
-	return &a.ownTerms
+	t := a.judged.terms.wished(a.wish)
+	return &t
 }
 
 // wished gives the terms as a caller wishes them.
-func (t terms) wished(w wish) terms {
+func (t terms) wished(w *wish) terms {
 	if !w.marked {
 		return t
 	}

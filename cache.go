@@ -202,7 +202,7 @@ func (c *Cache) loadLost(panicked any) {
 }
 
 // kept finds the entry that an admitted call may be served, if there is one.
-func (c *Cache) kept(a *admission) (e *entry, negative bool, s standing) {
+func (c *Cache) kept(a *admission, now instant) (e *entry, negative bool, s standing) {
 	if a.wish.refresh {
 		return nil, false, standingMoved
 	}
@@ -212,7 +212,6 @@ func (c *Cache) kept(a *admission) (e *entry, negative bool, s standing) {
 	}
 	// Another caller's mark may have given the entry a longer life than this
 	// one allows.
-	now := c.now()
 	if now >= e.expiry || now-e.start >= instant(a.terms.ttl()) {
 		return nil, false, standingMoved
 	}
@@ -221,7 +220,7 @@ func (c *Cache) kept(a *admission) (e *entry, negative bool, s standing) {
 
 // hit answers an admitted call from memory, if it can.
 func (c *Cache) hit(a *admission) (driver.Rows, standing, error) {
-	e, negative, s := c.kept(a)
+	e, negative, s := c.kept(a, a.now)
 	if s != standingCurrent {
 		return nil, s, nil
 	}

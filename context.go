@@ -18,15 +18,19 @@ type wish struct {
 
 type wishKey struct{}
 
-func wishOf(ctx context.Context) wish {
+// noWish is that of most calls.
+var noWish wish
+
+// wishOf gives the wish in a context, which nobody may change.
+func wishOf(ctx context.Context) *wish {
 	if w, ok := ctx.Value(wishKey{}).(*wish); ok {
-		return *w
+		return w
 	}
-	return wish{}
+	return &noWish
 }
 
 func withWish(ctx context.Context, change func(*wish)) context.Context {
-	w := wishOf(ctx)
+	w := *wishOf(ctx)
 	change(&w)
 	return context.WithValue(ctx, wishKey{}, &w)
 }

@@ -68,7 +68,7 @@ func (c *Cache) Explain(ctx context.Context, query string) (Explanation, error) 
 type explaining struct {
 	cache *Cache
 	st    *statement
-	wish  wish
+	wish  *wish
 	out   Explanation
 }
 

@@ -32,7 +32,7 @@ func (c *Cache) loadQuery(a *admission, q ask) loadQuery {
 //	stores, lands
 //	                    leads: looks again, and need not load
 func (c *Cache) load(ctx context.Context, a *admission, q ask) (loaded, error) {
-	if e, _, s := c.kept(a); s == standingCurrent {
+	if e, _, s := c.kept(a, c.now()); s == standingCurrent {
 		return loaded{rows: e.rows}, nil
 	}
 	if err := c.enter(ctx); err != nil {

@@ -74,6 +74,7 @@ func (c *Cache) judge(ctx context.Context, a *admission, p *pin) *judgement {
 	if fresh := c.judgeByName(a.st, a.scope); fresh != nil {
 		return fresh
 	}
+	defer func() { a.now = c.now() }() // what follows takes time
 	if p != nil {
 		// It holds a connection, and asks on that.
 		if p.server.txStatus() != 'I' {
