@@ -266,7 +266,9 @@ func (c *Conn) cached(ctx context.Context, st *statement, q *ask) (driver.Rows, 
 			return nil, reasonQuarantine, a.proof, nil
 		case a.aged:
 			// A load must not go by what the catalog said so long ago.
-			if j, _, _ := c.cache.askFor(ctx, st, a.scope); j == nil {
+			waiting, cancel := patience(ctx)
+			j, _, _ := c.cache.askFor(waiting, st, a.scope)
+			if cancel(); j == nil {
 				return nil, reasonNoCatalog, unproven, nil
 			}
 			continue

@@ -25,6 +25,17 @@ const (
 	askDeadline = 10 * time.Second       // of a question that nobody waits for
 )
 
+// patience bounds how long a call with a deadline waits for what is asked on its
+// behalf: no more than a quarter of what it has left, so that it can still ask
+// the server for its rows. The question goes on for others.
+func patience(ctx context.Context) (context.Context, context.CancelFunc) {
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, time.Until(deadline)/4)
+}
+
 // scopeNow gives the scope that hits are served under. The first caller of a
 // handle has a connection dialled to learn it.
 func (c *Cache) scopeNow(ctx context.Context) *scope {
@@ -34,6 +45,8 @@ func (c *Cache) scopeNow(ctx context.Context) *scope {
 	if c.origin.silent() {
 		return nil
 	}
+	ctx, cancel := patience(ctx)
+	defer cancel()
 	_, _, err := c.asks.do(ctx, request[*judgement]{key: "scope", load: func(ctx context.Context) (*judgement, error) {
 		if err := c.enter(ctx); err != nil {
 			return nil, err
@@ -90,7 +103,9 @@ func (c *Cache) judge(ctx context.Context, a *admission, p *pin) *judgement {
 		if c.now() < instant(a.st.askAfter.Load()) {
 			return nil
 		}
-		fresh, p, err := c.askFor(ctx, a.st, a.scope)
+		waiting, cancel := patience(ctx)
+		defer cancel()
+		fresh, p, err := c.askFor(waiting, a.st, a.scope)
 		switch {
 		case err != nil && p != partNone:
 			c.askLater(a.st, err)
@@ -360,7 +375,9 @@ func (c *Cache) learnTypes(ctx context.Context, st *statement, s *scope, text st
 	case c.now() < instant(st.askAfter.Load()):
 		return reasonUndescribed
 	default:
-		_, _, err = c.asks.do(ctx, request[*judgement]{
+		waiting, cancel := patience(ctx)
+		defer cancel()
+		_, _, err = c.asks.do(waiting, request[*judgement]{
 			key: "types/" + strconv.FormatUint(st.id, 36) + "/" + strconv.FormatUint(s.id, 36), stamp: stamp(c.statements.generation.Load()),
 			load: func(ctx context.Context) (*judgement, error) {
 				if err := c.enter(ctx); err != nil {
