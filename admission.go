@@ -3,6 +3,7 @@ package cachedpgx
 import (
 	"context"
 	"encoding/binary"
+	"slices"
 	"strings"
 	"unsafe"
 
@@ -105,6 +106,7 @@ func (c *Cache) admit(ctx context.Context, a *admission, st *statement, q ask, p
 			a.proof = harmless
 		}
 		if a.reason = c.admitVerdict(ctx, a, q); a.reason == reasonUndescribed {
+			q.keep(a)
 			a.reason = c.learnTypes(ctx, a.st, a.scope, q.text, p)
 			if a.now = c.now(); a.reason == "" {
 				a.reason = c.admitVerdict(ctx, a, q)
@@ -114,6 +116,15 @@ func (c *Cache) admit(ctx context.Context, a *admission, st *statement, q ask, p
 			return
 		}
 		a.reason = reasonNoCatalog
+		q.keep(a)
+	}
+}
+
+// keep keeps the arguments that an admission has encoded, for another try, so
+// that a Valuer is asked once.
+func (q *ask) keep(a *admission) {
+	if a.params != "" {
+		q.params, q.oids = strings.Clone(a.params), a.oids
 	}
 }
 
@@ -274,9 +285,13 @@ func (c *Cache) keyParams(a *admission, q ask, head keyHead) string {
 		key = binary.BigEndian.AppendUint32(key, oid)
 	}
 	at := len(key)
-	key, err := kind.AppendParams(key, a.oids, q.args)
-	if err != nil {
-		return reasonArgument // pgx will say why
+	if q.params != "" && slices.Equal(q.oids, a.oids) && (q.oids == nil) == (a.oids == nil) {
+		key = append(key, q.params...) // they were encoded for an earlier try
+	} else {
+		var err error
+		if key, err = kind.AppendParams(key, a.oids, q.args); err != nil {
+			return reasonArgument // pgx will say why
+		}
 	}
 	a.setKey(key, at)
 	if a.terms.marked {
@@ -326,8 +341,9 @@ func (t terms) wished(w *wish) terms {
 	}
 	t.unset, t.marked = w.policy.over(t.unset), true
 	t.policy = t.unset.filled()
-	inherit(&w.policy.Mode, t.mode)
-	t.mode = w.policy.Mode
+	if w.policy.Mode != ModeInherit {
+		t.mode = w.policy.Mode
+	}
 	return t
 }
 

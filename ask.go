@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgtype"
 )
 
 // ask is a statement as it was asked.
@@ -32,13 +34,13 @@ type orders struct {
 	byOID     *pgx.QueryResultFormatsByOID // nil: not ordered; a nil map is an order, too
 	given     []any                        // in their order, but for rewriters
 
-	rewriter pgx.QueryRewriter // not called yet
-	text     string            // before it was rewritten
-	answer   *rewriting        // what the rewriter said
+	rewriter  pgx.QueryRewriter
+	text      string // before it was rewritten
+	rewritten bool
 }
 
-// rewriting is the answer of a QueryRewriter: given to pgx in its place, so that
-// the caller's own is asked once.
+// rewriting gives pgx the answer of a QueryRewriter in its place, so that the
+// caller's own is asked once.
 type rewriting struct {
 	text string
 	args []any
@@ -103,9 +105,15 @@ loop:
 func (q *ask) rewrite(ctx context.Context, pc *pgx.Conn) error {
 	text, args, err := q.orders.rewriter.RewriteQuery(ctx, pc, q.text, appendValues([]any{}, q.args))
 	if err != nil {
+		if pgconn.SafeToRetry(err) {
+			return driver.ErrBadConn
+		}
 		return fmt.Errorf("rewrite query failed: %w", err)
 	}
-	q.orders.answer = &rewriting{text, args}
+	q.orders.rewritten = true
+	if text != q.text {
+		q.prep = direct // it is not what was prepared
+	}
 	q.text = text
 	q.args = make([]driver.NamedValue, len(args))
 	for i, v := range args {
@@ -114,16 +122,16 @@ func (q *ask) rewrite(ctx context.Context, pc *pgx.Conn) error {
 	return nil
 }
 
-// asked gives the statement and all that stands before its arguments, as the
-// caller asked it: pgx's tracers see that.
+// asked gives the statement as the caller asked it, which pgx's tracers see, and
+// the orders before its arguments but for rewriters.
 func (q *ask) asked() (string, []any) {
 	switch o := q.orders; {
 	case o == nil:
 		return q.text, nil
-	case o.answer == nil:
+	case !o.rewritten:
 		return q.text, o.given
 	default:
-		return o.text, append(slices.Clip(o.given), o.answer)
+		return o.text, o.given
 	}
 }
 
@@ -134,17 +142,14 @@ func (q *ask) words(name string) (string, []any) {
 	text, before := q.asked()
 	args := make([]any, 1, 2+len(before)+len(q.args))
 	args = append(args, before...)
-	rewritten := q.orders != nil && q.orders.answer != nil
-	if name == "" {
-		if !rewritten {
-			args = appendValues(args, q.args)
-		}
-		return text, args
+	switch {
+	case name != "":
+	case q.orders != nil && q.orders.rewritten:
+		name = q.text
+	default:
+		return text, appendValues(args, q.args)
 	}
-	if rewritten {
-		args = args[:len(args)-1]
-	}
-	return text, append(args, &rewriting{name, appendValues(nil, q.args)})
+	return text, append(args, &rewriting{name, appendValues([]any{}, q.args)})
 }
 
 func appendValues(to []any, args []driver.NamedValue) []any {
@@ -154,21 +159,25 @@ func appendValues(to []any, args []driver.NamedValue) []any {
 	return to
 }
 
-// formatOf says in which format a column is asked for, by its place and type, as
-// pgx does for stdlib, which asks for formats of its own first.
-func (q *ask) formatOf(i int, oid uint32, stdlibs pgx.QueryResultFormatsByOID, otherwise func(uint32) int16) int16 {
+// formats says in which formats columns are asked for, as pgx does for stdlib,
+// which asks for formats of its own first.
+func (q *ask) formats(fields []pgconn.FieldDescription, stdlibs pgx.QueryResultFormatsByOID, m *pgtype.Map) []int16 {
 	o := q.orders
-	switch {
-	case o == nil || o.byOID == nil:
-		return stdlibs[oid]
-	case *o.byOID != nil:
-		return (*o.byOID)[oid]
-	case o.positions == nil:
-		return otherwise(oid)
-	case i < len(o.positions):
-		return o.positions[i]
+	byOID := stdlibs
+	if o != nil && o.byOID != nil {
+		if byOID = *o.byOID; byOID == nil && o.positions != nil {
+			return o.positions
+		}
 	}
-	return pgx.TextFormatCode
+	formats := make([]int16, len(fields))
+	for i := range formats {
+		if byOID == nil {
+			formats[i] = m.FormatCodeForOID(fields[i].DataTypeOID)
+			continue
+		}
+		formats[i] = byOID[fields[i].DataTypeOID]
+	}
+	return formats
 }
 
 // execMode is the mode that the caller ordered, 0 for the connection's own.

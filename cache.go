@@ -47,7 +47,8 @@ const (
 
 	// tooBigFor is how long a key is remembered as too big to keep.
 	tooBigFor   = time.Minute
-	mostTooBig  = 10_000
+	mostTooBig  = 1 << 20 // bytes of keys
+	longTooBig  = 16 << 10
 	sayingPause = time.Minute
 )
 
@@ -72,7 +73,11 @@ func newCache(inner driver.Connector, cfg Config) *Cache {
 	if cfg.LoadLimit > 0 {
 		c.slots = make(chan struct{}, cfg.LoadLimit)
 	}
-	c.tooBig = otter.Must(&otter.Options[string, *tooBig]{MaximumSize: mostTooBig, Executor: inline})
+	c.tooBig = otter.Must(&otter.Options[string, *tooBig]{
+		MaximumWeight: mostTooBig,
+		Weigher:       func(key string, _ *tooBig) uint32 { return uint32(len(key)) + entryOverhead },
+		Executor:      inline,
+	})
 	c.sayings.at = map[string]time.Time{}
 	return c
 }
@@ -282,7 +287,8 @@ func (c *Cache) miss(ctx context.Context, a *admission, q ask) (driver.Rows, str
 }
 
 // missPinned answers an admitted call on the session's own pin.
-func (c *Cache) missPinned(ctx context.Context, a *admission, q ask, p *pin) (driver.Rows, error) {
+// It gives a reason as miss does.
+func (c *Cache) missPinned(ctx context.Context, a *admission, q ask, p *pin) (driver.Rows, string, error) {
 	c.counters.misses.Add(1)
 	c.counters.loadStarts()
 	start := c.now()
@@ -293,13 +299,18 @@ func (c *Cache) missPinned(ctx context.Context, a *admission, q ask, p *pin) (dr
 	}
 	c.counters.loadEnds(err)
 	if err != nil {
-		return nil, err
+		if errors.Is(err, errOtherTypes) {
+			c.relearn(a, err, p.scope())
+			return nil, reasonUndescribed, nil
+		}
+		return nil, "", err
 	}
 	if same && l.reason != reasonUnstorable {
 		c.keep(a, l, start, p)
 	}
 	if l.open != nil {
-		return l.open(func() {}), nil
+		return l.open(func() {}), "", nil
 	}
-	return l.rows.Reader(readOnce, l.tail)
+	rows, err := l.rows.Reader(readOnce, l.tail)
+	return rows, "", err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql/driver"
 	"errors"
+	"strings"
 	"sync"
 
 	"github.com/jackc/pgx/v5"
@@ -115,22 +116,14 @@ func (c *Conn) use() error {
 	return nil
 }
 
-// endRaw ends the quarantine that Conn began. What ran meanwhile may have
-// created and altered, and may have left a transaction open.
+// endRaw ends the quarantine that Conn began.
 func (c *Conn) endRaw() {
 	if c.rawEnd == nil {
 		return
 	}
 	end := c.rawEnd
 	c.rawEnd = nil
-	c.dirty = max(c.dirty, dirtRows)
-	c.pin.info.soiled = true
-	if c.pin.server.lost() {
-		c.dropLost(outcomeUnknown)
-	} else if c.open = c.pin.server.txStatus() != 'I'; !c.open {
-		c.moveDirt()
-	}
-	c.cache.unknownRan()
+	c.ranUnseen()
 	end()
 }
 
@@ -218,8 +211,8 @@ func (c *Conn) query(ctx context.Context, q ask) (driver.Rows, error) {
 // QueryRewriter rewrite the statement: what counts is what the server gets.
 //
 // pgx's own rewriters need no connection. Another's gets one, as with pgx, so
-// that its reads need one even where they are served from memory; what it does
-// there is not seen.
+// that its reads need one even where they are served from memory. If it runs
+// something there, the session goes on with that connection, as after Raw.
 func (c *Conn) understand(ctx context.Context, q *ask, by way) error {
 	if len(q.args) == 0 || !leads(q.args[0].Value) || !c.cache.origin.overPgx() {
 		return nil
@@ -232,17 +225,46 @@ func (c *Conn) understand(ctx context.Context, q *ask, by way) error {
 	case pgx.NamedArgs, pgx.StrictNamedArgs:
 		return q.rewrite(ctx, nil)
 	}
-	if c.pin != nil {
-		c.pin.info.soiled = true
-		return q.rewrite(ctx, c.pin.server.pgx())
+	p := c.pin
+	if p == nil {
+		var err error
+		if p, err = c.cache.origin.take(ctx, useSession); err != nil {
+			return err
+		}
 	}
-	p, err := c.cache.origin.take(ctx, useSession)
-	if err != nil {
+	sent := watchSends(p.pgConn())
+	defer func() {
+		switch {
+		case sent():
+			c.pin = p
+			c.state = max(c.state, sessionTouched)
+			c.ranUnseen()
+		case c.pin == nil:
+			p.giveBack()
+		}
+	}()
+	if err := q.rewrite(ctx, p.server.pgx()); err != nil {
 		return err
 	}
-	defer p.giveBack()
-	p.info.soiled = true
-	return q.rewrite(ctx, p.server.pgx())
+	if p.server.lost() {
+		return driver.ErrBadConn // the rewriter has closed it
+	}
+	return nil
+}
+
+// ranUnseen takes into account that something ran on the pin that nobody has
+// looked into. It may have created and altered, and may have left a transaction
+// open.
+func (c *Conn) ranUnseen() {
+	c.dirty = max(c.dirty, dirtRows)
+	c.proven, c.facts = nil, nil
+	c.pin.info.soiled = true
+	if c.pin.server.lost() {
+		c.dropLost(outcomeUnknown)
+	} else if c.open = c.pin.server.txStatus() != 'I'; !c.open {
+		c.moveDirt()
+	}
+	c.cache.unknownRan()
 }
 
 // cached answers a read of a clean session from the cache, or by a load. An
@@ -271,13 +293,14 @@ func (c *Conn) cached(ctx context.Context, st *statement, q *ask) (driver.Rows, 
 			if cancel(); j == nil {
 				return nil, reasonNoCatalog, unproven, nil
 			}
+			q.params = strings.Clone(q.params) // a Valuer is not asked again
 			continue
 		case c.pin != nil:
-			rows, err = c.cache.missPinned(ctx, a.owned(), *q, c.pin)
+			rows, reason, err := c.cache.missPinned(ctx, a.owned(), *q, c.pin)
 			if err != nil && c.pin.server.lost() {
 				c.dropLost(outcomeKnown)
 			}
-			return rows, "", a.proof, err
+			return rows, reason, a.proof, err
 		}
 		rows, reason, err := c.cache.miss(ctx, a.owned(), *q)
 		return rows, reason, a.proof, err
@@ -295,8 +318,11 @@ func (c *Conn) exec(ctx context.Context, q ask) (driver.Result, error) {
 	reason, pr := c.held(ctx, st, q)
 	if reason == "" {
 		if reason = st.firstReason(); st.isRead() {
-			a := &c.admission
-			c.cache.admit(ctx, a, st, q, c.pin)
+			// It is not served, so its arguments are no key, and no Valuer is
+			// asked.
+			a, unkeyed := &c.admission, q
+			unkeyed.args = nil
+			c.cache.admit(ctx, a, st, unkeyed, c.pin)
 			if reason, pr = a.reason, a.proof; reason == "" {
 				reason = reasonExec
 			}
@@ -444,6 +470,9 @@ func (c *Conn) ResetSession(ctx context.Context) error {
 // connection back: a clean session lets its server connection go here.
 func (c *Conn) IsValid() bool {
 	c.claim() // it may come back without having been used
+	if len(c.admission.key) > mostKept {
+		c.admission = admission{} // it would keep large arguments
+	}
 	c.endRaw()
 	if c.pin == nil || c.lost {
 		return !c.lost

@@ -41,7 +41,7 @@ func (o *origin) newInfo(dc *stdlib.Conn) *serverConn {
 		born: o.dialled.Add(1), replanned: o.replans.Load(),
 		modes: modesOf(cfg), types: o.types.Source(dc.Conn().TypeMap()), tracer: cfg.Tracer,
 	}
-	if kind := info.types.Maps(); kind != nil {
+	if kind := info.types.Kind(); kind != nil {
 		o.kind.Store(kind)
 	}
 	dc.Conn().PgConn().CustomData()[connInfoKey] = info

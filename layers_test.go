@@ -51,6 +51,7 @@ var fileRanks = map[string]int{
 	"identity.go":    2,
 	"idle.go":        2,
 	"scope.go":       2,
+	"sends.go":       2,
 	"server.go":      2,
 	"server_pgx.go":  2,
 	"server_open.go": 2,

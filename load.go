@@ -171,7 +171,9 @@ func (c *Cache) keep(a *admission, l loaded, start instant, p *pin) {
 			return
 		}
 		b := &tooBig{until: until, limits: c.limitsOf(a.terms.policy), always: l.always}
-		c.tooBig.Set(a.key, b)
+		if len(a.key) <= longTooBig { // others are found out each time
+			c.tooBig.Set(a.key, b)
+		}
 		a.st.tooBig.Store(b)
 		return
 	}

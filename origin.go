@@ -37,8 +37,11 @@ type origin struct {
 	// The scope of the youngest connection. Hits are served under it.
 	current atomic.Pointer[scope]
 	kind    atomic.Pointer[typemap.Maps] // as the youngest connection encodes arguments
-	differ  atomic.Bool                  // connections have taken turns with their scopes of late
-	scopes  struct {
+	born    time.Time
+
+	donorAfter atomic.Int64 // by sinceBirth: no donor is dialled for before
+	differ     atomic.Bool  // connections have taken turns with their scopes of late
+	scopes     struct {
 		sync.Mutex
 		byText  map[string]*scope
 		lastID  uint64
@@ -67,7 +70,7 @@ type origin struct {
 }
 
 func newOrigin(inner driver.Connector, cfg Config) *origin {
-	o := &origin{inner: inner, types: typemap.NewRegistry(), log: cfg.Logger, pooler: cfg.pooler, pgxpool: poolOf(inner)}
+	o := &origin{inner: inner, born: time.Now(), types: typemap.NewRegistry(), log: cfg.Logger, pooler: cfg.pooler, pgxpool: poolOf(inner)}
 	o.scopes.byText = map[string]*scope{}
 	o.db = sql.OpenDB(dialler{o})
 	o.db.SetMaxOpenConns(cfg.ServerPool.MaxOpen)
@@ -97,18 +100,7 @@ func (d dialler) Connect(ctx context.Context) (driver.Conn, error) {
 		return c, nil
 	}
 	if d.o.meet(ctx, dc) {
-		if !d.o.wantsDonor(dc) {
-			return dc, nil
-		}
-		// Codecs that nobody else may use: this connection gives up its own,
-		// once, and the next one serves.
-		m := dc.Conn().TypeMap()
-		goodbye, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
-		_ = dc.Conn().Close(goodbye)
-		cancel()
-		_ = dc.Close()
-		d.o.types.Donate(m)
-		return d.Connect(ctx)
+		return d.donate(ctx, dc)
 	}
 	// The connection was lost while it was asked who it is. The next one is
 	// asked when it is first loaded from, so that a server that can't bear the
@@ -121,6 +113,50 @@ func (d dialler) Connect(ctx context.Context) (driver.Conn, error) {
 }
 
 func (d dialler) Close() error { return nil }
+
+// donorPause is how long nobody tries again to dial for a donor after that has
+// failed.
+const donorPause = time.Minute
+
+// donate has a connection just dialled give up its type map, where that has
+// codecs which nobody else may use, and gives another connection in its place.
+// That is done once for a handle whose hooks register the same on each. If no
+// other can be dialled, this one serves, and rows of its types are not kept.
+func (d dialler) donate(ctx context.Context, dc *stdlib.Conn) (driver.Conn, error) {
+	o := d.o
+	if !o.wantsDonor(dc) || o.sinceBirth() < o.donorAfter.Load() {
+		return dc, nil
+	}
+	donor := dc.Conn().PgConn().CustomData()[connInfoKey].(*serverConn).types
+	if p := o.pgxpool; p != nil && p.Stat().TotalConns() >= p.Config().MaxConns {
+		bury(dc) // the pool lends no other before
+		donor.Donate()
+		return d.Connect(ctx)
+	}
+	c, err := o.inner.Connect(ctx)
+	next, ok := c.(*stdlib.Conn)
+	if err != nil || !ok || !o.meet(ctx, next) {
+		if err == nil {
+			_ = c.Close()
+		}
+		o.donorAfter.Store(o.sinceBirth() + int64(donorPause))
+		return dc, nil
+	}
+	bury(dc)
+	donor.Donate()
+	return next, nil
+}
+
+// sinceBirth is the origin's own monotonic clock.
+func (o *origin) sinceBirth() int64 { return int64(time.Since(o.born)) }
+
+// bury closes a connection for good, also one that a pgxpool has lent.
+func bury(dc *stdlib.Conn) {
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	defer cancel()
+	_ = dc.Conn().Close(ctx)
+	_ = dc.Close()
+}
 
 // take gets a connection from the server pool, waiting for one if it must.
 func (o *origin) take(ctx context.Context, want use) (*pin, error) {

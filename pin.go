@@ -4,6 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
+	"fmt"
+	"math/rand/v2"
 	"strconv"
 	"time"
 
@@ -39,8 +41,12 @@ func (sc *serverConn) nameFor(text string) string {
 		return name
 	}
 	sc.named++
-	return "cachedpgx_" + strconv.Itoa(sc.named)
+	return namePrefix + strconv.Itoa(sc.named)
 }
+
+// namePrefix is not to be guessed: pgx takes a text that is a name for that
+// statement.
+var namePrefix = fmt.Sprintf("cachedpgx_%x_", rand.Uint64())
 
 // notePrepared counts a statement left prepared on the connection, and drops
 // the oldest beyond the limit.

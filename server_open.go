@@ -52,11 +52,7 @@ func (s *pgxServer) openParams(ctx context.Context, q ask) (pgx.Rows, error) {
 	if q.oids == nil {
 		args := make([]any, 0, 1+len(before)+len(params.Values))
 		args = append(args, rowset.ResultFormats)
-		for _, o := range before {
-			if _, rewriter := o.(*rewriting); !rewriter {
-				args = append(args, o)
-			}
-		}
+		args = append(args, before...)
 		for _, v := range params.Values {
 			if v == nil {
 				args = append(args, nil)
@@ -66,20 +62,17 @@ func (s *pgxServer) openParams(ctx context.Context, q ask) (pgx.Rows, error) {
 		}
 		return retriable(pc.Query(ctx, q.text, args...))
 	}
-	sd, err := s.keepPrepared(ctx, q.text)
+	sd, err := s.described(ctx, q)
 	if err == nil && !slices.Equal(sd.ParamOIDs, q.oids) {
 		s.forget(ctx, q.text)
-		if sd, err = s.keepPrepared(ctx, q.text); err == nil && !slices.Equal(sd.ParamOIDs, q.oids) {
+		if sd, err = s.described(ctx, q); err == nil && !slices.Equal(sd.ParamOIDs, q.oids) {
 			err = &otherTypesError{slices.Clone(sd.ParamOIDs)}
 		}
 	}
 	if err != nil {
 		return nil, err
 	}
-	formats := make([]int16, len(sd.Fields))
-	for i := range formats {
-		formats[i] = q.formatOf(i, sd.Fields[i].DataTypeOID, rowset.ResultFormats, pc.TypeMap().FormatCodeForOID)
-	}
+	formats := q.formats(sd.Fields, rowset.ResultFormats, pc.TypeMap())
 	t := tracedRows{tracer: s.info.tracer, conn: pc, ctx: ctx}
 	if t.tracer != nil {
 		args := append([]any{rowset.ResultFormats}, before...)
@@ -93,6 +86,23 @@ func (s *pgxServer) openParams(ctx context.Context, q ask) (pgx.Rows, error) {
 		return t.Rows, nil
 	}
 	return &t, nil
+}
+
+// described prepares a statement as its mode does: the unnamed one in the modes
+// that leave nothing at the server.
+func (s *pgxServer) described(ctx context.Context, q ask) (*pgconn.StatementDescription, error) {
+	mode := q.execMode()
+	if mode == 0 {
+		mode = s.info.modes.standard
+	}
+	if q.prep == prepared || mode == pgx.QueryExecModeCacheStatement {
+		return s.keepPrepared(ctx, q.text)
+	}
+	sd, err := s.dc.Conn().Prepare(ctx, "", q.text)
+	if err != nil && pgconn.SafeToRetry(err) {
+		err = driver.ErrBadConn
+	}
+	return sd, err
 }
 
 // tracedRows tells the user's tracer of the end of a query, as pgx does.

@@ -23,10 +23,12 @@ type pgxServer struct {
 
 var _ server = (*pgxServer)(nil)
 
-// stalePlan is SQLSTATE feature_not_supported: "cached plan must not change
-// result type", when DDL came between a plan and its use. Go by the code: the
-// message is translated.
-const stalePlan = "0A000"
+// SQLSTATEs of a plan that is of no use any more. Go by the code: messages are
+// translated.
+const (
+	stalePlan = "0A000" // feature_not_supported: "cached plan must not change result type", after DDL
+	lostPlan  = "26000" // invalid_sql_statement_name: somebody has deallocated it
+)
 
 func (s *pgxServer) query(ctx context.Context, q ask) (driver.Rows, error) {
 	if q.params != "" {
@@ -84,7 +86,7 @@ func (s *pgxServer) words(ctx context.Context, q ask) (text string, args []drive
 	return text, args, nil
 }
 
-// heal drops a prepared statement whose plan DDL has made stale, so that the
+// heal drops a prepared statement whose plan is of no use any more, so that the
 // text works again the next time. pgx does so for those it prepared itself.
 func (s *pgxServer) heal(ctx context.Context, text string, err error) error {
 	if err != nil && isStalePlan(err) {
@@ -103,7 +105,7 @@ func (s *pgxServer) forget(ctx context.Context, text string) {
 
 func isStalePlan(err error) bool {
 	var pgErr *pgconn.PgError
-	return errors.As(err, &pgErr) && pgErr.Code == stalePlan
+	return errors.As(err, &pgErr) && (pgErr.Code == stalePlan || pgErr.Code == lostPlan)
 }
 
 // ready prepares a text where running it directly would not do the same: pgx's
@@ -111,9 +113,6 @@ func isStalePlan(err error) bool {
 func (s *pgxServer) ready(ctx context.Context, q ask) (name string, err error) {
 	if q.prep == direct || q.text == "" || s.info.modes.autoPrepares() && q.execMode() == 0 {
 		return "", nil
-	}
-	if text, _ := q.asked(); text != q.text {
-		return "", nil // rewritten: it is not what was prepared
 	}
 	sd, err := s.keepPrepared(ctx, q.text)
 	if err != nil {

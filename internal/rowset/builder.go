@@ -125,10 +125,15 @@ func (b *Builder) Append(values [][]byte) bool {
 }
 
 // decode decodes a row. After a value that can't be decoded it stops: readers
-// then decode row by row, to give the error at its row.
+// then decode row by row, to give the error, or a codec's panic, at its row.
 func (b *Builder) decode(values [][]byte) {
 	b.early.lease.Lock()
 	defer b.early.lease.Unlock()
+	defer func() {
+		if recover() != nil {
+			b.failed = true
+		}
+	}()
 	vals := b.buf.vals
 	for i, src := range values {
 		var v driver.Value

@@ -126,12 +126,18 @@ func (s *Set) keep(maps *typemap.Maps) []driver.Value {
 	return vals
 }
 
-// decodeAll decodes every value. It reports false if one can't be.
-func (s *Set) decodeAll(d *decoder) ([]driver.Value, bool) {
+// decodeAll decodes every value. It reports false if one can't be, or if a codec
+// panics: that is for the reader of its row.
+func (s *Set) decodeAll(d *decoder) (vals []driver.Value, ok bool) {
 	d.lease.Lock()
 	defer d.lease.Unlock()
+	defer func() {
+		if recover() != nil {
+			vals, ok = nil, false
+		}
+	}()
 	funcs := d.funcs
-	vals := make([]driver.Value, len(s.ends))
+	vals = make([]driver.Value, len(s.ends))
 	width := len(funcs)
 	for i := range vals {
 		f := funcs[i%width]

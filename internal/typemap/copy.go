@@ -17,8 +17,9 @@ import (
 //     TextFormatOnlyCodec refer to other codecs. They are copied with what they
 //     refer to.
 //
-// Those for JSON and XML call functions, which are shared if they are declared at
-// the top level of a package: a closure may have state.
+// Functions (those that the codecs for JSON and XML call, and TryWrap functions)
+// are shared if they are declared at the top level of a package: a closure may
+// have state.
 //
 // Of the codecs of others, those that can't hold state are shared: types whose
 // values hold no pointer of any kind, like most that embed one of pgx's codecs.
@@ -101,6 +102,15 @@ func topLevel(f any) bool {
 	name = name[strings.LastIndexByte(name, '/')+1:]
 	_, name, _ = strings.Cut(name, ".")
 	return name != "" && !strings.ContainsAny(name, ".-")
+}
+
+func allTopLevel[F any](funcs []F) bool {
+	for _, f := range funcs {
+		if !topLevel(f) {
+			return false
+		}
+	}
+	return true
 }
 
 // pointerFree says whether values of a type are all of their memory.

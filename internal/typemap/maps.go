@@ -22,6 +22,9 @@ type Maps struct {
 	reference *pgtype.Map
 	// foreign are the types that reach a codec which can't be copied.
 	foreign map[uint32]bool
+	// closures says that functions of the kind may have state, so that nothing
+	// can be copied.
+	closures bool
 
 	mu struct {
 		sync.Mutex
@@ -54,7 +57,7 @@ func NewMaps() *Maps {
 }
 
 func newMaps(v inventory) *Maps {
-	ms := &Maps{inventory: v}
+	ms := &Maps{inventory: v, closures: !allTopLevel(v.scan) || !allTopLevel(v.encode)}
 	for oid, t := range v.types {
 		if !copyable(t, nil) {
 			if ms.foreign == nil {
@@ -81,12 +84,15 @@ func (ms *Maps) Stock(oid uint32) bool {
 	return !registered
 }
 
+// needsDonor says whether there is something that can't be copied.
+func (ms *Maps) needsDonor() bool { return ms.closures || ms.foreign != nil }
+
 // reaches says whether a type is decoded by a codec that can't be copied: its
 // own, or that of a part of it. pgx finds parts by their OID, so one of its own
 // types may come upon what was registered for its elements.
 func (ms *Maps) reaches(oid uint32, depth int) bool {
-	if ms.foreign == nil {
-		return false
+	if ms.closures || ms.foreign == nil {
+		return ms.closures
 	}
 	t, known := ms.TypeForOID(oid)
 	switch {
@@ -120,7 +126,7 @@ type Lease struct {
 // Take lends a map that knows the types of fields. A holder that panics need
 // not give it back.
 func (ms *Maps) Take(fields []pgconn.FieldDescription) Lease {
-	if ms.foreign != nil {
+	if ms.needsDonor() {
 		for i := range fields {
 			if ms.reaches(fields[i].DataTypeOID, 0) {
 				return Lease{ms.donated(), ms, true}

@@ -4,15 +4,16 @@ import (
 	"database/sql/driver"
 	"encoding/binary"
 	"errors"
+	"reflect"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
-// errParams says that arguments and parameters don't match. pgx has its own
-// words for it, which the caller gets from there.
-var errParams = errors.New("typemap: not as many arguments as parameters")
+// errParams says that arguments can't be encoded here: there are too many or too
+// few, or nobody may. pgx has its own words for what is wrong.
+var errParams = errors.New("typemap: the arguments can't be encoded")
 
 // AppendParams appends arguments as pgx would send them to parameters of these
 // types; nil types are for the exec modes in which pgx knows none and sends
@@ -25,13 +26,19 @@ func (ms *Maps) AppendParams(b []byte, oids []uint32, args []driver.NamedValue) 
 		return b, errParams
 	}
 	foreign := false
-	if ms.foreign != nil {
+	if ms.needsDonor() {
 		foreign = oids == nil // Go types decide
 		for _, oid := range oids {
 			foreign = foreign || ms.reaches(oid, 0)
 		}
 	}
 	if foreign {
+		// A Valuer may run queries, which may need the donor themselves.
+		for i := range args {
+			if _, ok := args[i].Value.(driver.Valuer); ok && !pgxs(args[i].Value) {
+				return b, errParams
+			}
+		}
 		ms.donor.Lock()
 		defer ms.donor.Unlock()
 		if ms.donor.bench == nil {
@@ -52,6 +59,15 @@ func (ms *Maps) AppendParams(b []byte, oids []uint32, args []driver.NamedValue) 
 	return b, err
 }
 
+// pgxs says whether a value is of one of pgx's own types.
+func pgxs(v any) bool {
+	t := reflect.TypeOf(v)
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	return t.PkgPath() == pgtypePath
+}
+
 func (w *Workbench) appendParams(b []byte, m *pgtype.Map, oids []uint32, args []driver.NamedValue) ([]byte, error) {
 	w.args = w.args[:0]
 	for i := range args {
@@ -64,6 +80,7 @@ func (w *Workbench) appendParams(b []byte, m *pgtype.Map, oids []uint32, args []
 		desc.ParamOIDs = oids
 	}
 	if err := w.builder.Build(m, desc, w.args); err != nil {
+		w.builder = pgx.ExtendedQueryBuilder{} // it may have encoded a large one
 		return b, err
 	}
 	w.desc.ParamOIDs = nil

@@ -33,8 +33,7 @@ func NewRegistry() *Registry {
 // Stock gives the maps of a connection on which nothing was registered.
 func (r *Registry) Stock() *Maps { return r.stock }
 
-// find gives the maps of one kind, nil if there are too many, or if it can't be
-// known.
+// find gives the maps of one kind, nil if it can't be known.
 func (r *Registry) find(v inventory) *Maps {
 	if v.unknown {
 		return nil
@@ -46,10 +45,10 @@ func (r *Registry) find(v inventory) *Maps {
 			return ms
 		}
 	}
-	if len(r.mu.kinds) >= maxKinds {
-		return nil
-	}
 	ms := newMaps(v)
+	if len(r.mu.kinds) >= maxKinds {
+		r.mu.kinds = slices.Delete(r.mu.kinds, 1, 2) // the oldest but the stock; rows that need it have it
+	}
 	r.mu.kinds = append(r.mu.kinds, ms)
 	return ms
 }
@@ -75,20 +74,18 @@ func (s *Source) look() {
 	s.maps = s.registry.find(s.seen)
 }
 
-// Maps gives the maps that decode as the connection does; nil if there are
-// none: it can't be known, there are too many kinds, or no donor.
-func (s *Source) Maps() *Maps {
+// Kind gives the maps of the connection's kind, which may lack a donor; nil if it
+// can't be known.
+func (s *Source) Kind() *Maps {
 	if s.changed() {
 		s.look()
-	}
-	if s.maps == nil || s.Wants() {
-		return nil
 	}
 	return s.maps
 }
 
-// MapsFor is Maps for the columns of one result: types of which nobody else may
-// use the codec don't matter if none of the columns has one.
+// MapsFor gives the maps that decode the columns of a result as the connection
+// does; nil if there are none: see Kind. That a donor lacks only matters if one
+// of the columns needs it.
 func (s *Source) MapsFor(fields []pgconn.FieldDescription) *Maps {
 	if s.changed() {
 		s.look()
@@ -125,19 +122,19 @@ func (s *Source) changed() bool {
 // Wants says whether the maps lack a donor: a connection of this kind that will
 // not be used any more.
 func (s *Source) Wants() bool {
-	return s.maps != nil && s.maps.foreign != nil && s.maps.donated() == nil
+	return s.maps != nil && s.maps.needsDonor() && s.maps.donated() == nil
 }
 
-// Donate gives the map of a connection that nobody will use any more to the
-// maps of its kind.
-func (r *Registry) Donate(m *pgtype.Map) {
-	ms := r.find(inventoryOf(m))
-	if ms == nil || ms.foreign == nil {
+// Donate gives the map to the maps of its kind: nobody will use the connection any
+// more.
+func (s *Source) Donate() {
+	ms := s.Kind()
+	if ms == nil || !ms.needsDonor() {
 		return
 	}
 	ms.donor.Lock()
 	defer ms.donor.Unlock()
 	if ms.donor.bench == nil {
-		ms.donor.bench = &Workbench{Map: m}
+		ms.donor.bench = &Workbench{Map: s.m}
 	}
 }

@@ -145,8 +145,8 @@ func TestKindsOfConnections(t *testing.T) {
 				m, donor := pgtype.NewMap(), pgtype.NewMap()
 				prepare(m)
 				prepare(donor)
-				r.Donate(donor)
-				found = append(found, r.Source(m).Maps())
+				r.Source(donor).Donate()
+				found = append(found, r.Source(m).Kind())
 			}
 			if slices.Contains(found, nil) {
 				t.Fatal("no maps")
@@ -163,11 +163,14 @@ func TestKindsAreBounded(t *testing.T) {
 	for i := range 3 * maxKinds {
 		m := pgtype.NewMap()
 		register(m, fmt.Sprint("t", i), uint32(200_000+i), pgtype.TextCodec{})
-		if got := r.Source(m).Maps() != nil; got != (i < maxKinds-1) {
-			t.Fatalf("kind %d is kept: %v", i, got)
+		if r.Source(m).Kind() == nil {
+			t.Fatalf("kind %d is not kept", i)
 		}
 	}
-	if r.Source(pgtype.NewMap()).Maps() != r.Stock() {
+	if len(r.mu.kinds) != maxKinds {
+		t.Errorf("%d kinds are kept", len(r.mu.kinds))
+	}
+	if r.Source(pgtype.NewMap()).Kind() != r.Stock() {
 		t.Error("the first kind is gone")
 	}
 }
@@ -198,7 +201,7 @@ func TestRegisteredLater(t *testing.T) {
 	r := NewRegistry()
 	m := pgtype.NewMap()
 	s := r.Source(m)
-	if s.Maps() != r.Stock() {
+	if s.Kind() != r.Stock() {
 		t.Fatal("not the default ones")
 	}
 	register(m, "mood", enumOID, &pgtype.EnumCodec{})
@@ -211,7 +214,7 @@ func TestRegisteredLater(t *testing.T) {
 		t.Error("a type registered anew was not seen")
 	}
 	m.RegisterDefaultPgType(t, "mood")
-	if third := s.Maps(); third == first || third == nil {
+	if third := s.Kind(); third == first || third == nil {
 		t.Error("a Go type was not seen")
 	}
 }
@@ -273,7 +276,7 @@ func TestDonor(t *testing.T) {
 	m := pgtype.NewMap()
 	registerMemo(m)
 	s := r.Source(m)
-	if !s.Wants() || s.Maps() != nil || s.MapsFor(columns(memosOID)) != nil {
+	if !s.Wants() || s.MapsFor(columns(memosOID)) != nil {
 		t.Fatal("kept without a donor")
 	}
 	if ms := s.MapsFor(columns(pgtype.Int4OID)); ms == nil {
@@ -281,7 +284,7 @@ func TestDonor(t *testing.T) {
 	}
 	donor := pgtype.NewMap()
 	registerMemo(donor)
-	r.Donate(donor)
+	r.Source(donor).Donate()
 	ms := s.MapsFor(columns(memosOID))
 	if ms == nil || s.Wants() {
 		t.Fatal("not kept with a donor")
@@ -462,5 +465,64 @@ func TestFunctionsWithState(t *testing.T) {
 	}
 	if !stateless(&pgtype.JSONCodec{Marshal: json.Marshal, Unmarshal: json.Unmarshal}) || !stateless(&pgtype.JSONBCodec{}) {
 		t.Error("encoding/json's functions are not shared")
+	}
+}
+
+// wrapAndCount is a hook. Inlined twice, it would make two functions.
+//
+//go:noinline
+func wrapAndCount(m *pgtype.Map) {
+	seen := map[string]int{}
+	m.TryWrapScanPlanFuncs = append([]pgtype.TryWrapScanPlanFunc{func(target any) (pgtype.WrappedScanPlanNextSetter, any, bool) {
+		seen[fmt.Sprintf("%T", target)]++
+		return nil, nil, false
+	}}, m.TryWrapScanPlanFuncs...)
+}
+
+// A TryWrap function with state of its own is used by one at a time, too.
+func TestWrappersWithState(t *testing.T) {
+	r := NewRegistry()
+	m, donor := pgtype.NewMap(), pgtype.NewMap()
+	wrapAndCount(m)
+	wrapAndCount(donor)
+	s := r.Source(m)
+	if !s.Wants() || s.MapsFor(columns(pgtype.Int4OID)) != nil {
+		t.Fatal("kept without a donor")
+	}
+	r.Source(donor).Donate()
+	ms := s.MapsFor(columns(pgtype.Int4OID))
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for range 50 {
+				lease := ms.Take(columns(pgtype.Int4OID))
+				lease.Lock()
+				var n struct{ A int }
+				_ = lease.Map.Scan(pgtype.Int4OID, pgx.TextFormatCode, []byte("7"), &n)
+				lease.Unlock()
+				lease.Give()
+				if _, err := ms.AppendParams(nil, []uint32{pgtype.Int4OID}, named(7)); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// A Valuer may run queries of its own, which may need what encodes it.
+func TestValuerUnderDonor(t *testing.T) {
+	r := NewRegistry()
+	m := pgtype.NewMap()
+	registerMemo(m)
+	s := r.Source(m)
+	donor := pgtype.NewMap()
+	registerMemo(donor)
+	r.Source(donor).Donate()
+	if _, err := s.Kind().AppendParams(nil, []uint32{memoOID}, named(valuer{"x"})); err == nil {
+		t.Error("it was asked under the lock")
+	}
+	if _, err := s.Kind().AppendParams(nil, []uint32{pgtype.TextOID}, named(valuer{"x"})); err != nil {
+		t.Error(err)
 	}
 }
