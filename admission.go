@@ -31,6 +31,8 @@ type admission struct {
 	aged   bool    // the judgement is too old for a load
 	now    instant // of this admission, after all that takes time
 	buf    []byte
+
+	impatient bool // see Cache.patience
 }
 
 // mostKept is the most memory that a connection keeps for its next key.
@@ -39,7 +41,7 @@ const mostKept = 4 << 10
 // owned gives a copy for who outlives the call, or keeps the key.
 func (a *admission) owned() *admission {
 	own := *a
-	own.buf = nil
+	own.buf, own.impatient = nil, false
 	own.key = strings.Clone(a.key)
 	own.params = own.key[len(own.key)-len(a.params):]
 	return &own
@@ -66,7 +68,7 @@ const (
 // session's pin, nil if it holds none; a session that holds one asks the
 // catalog on it, and waits for nobody.
 func (c *Cache) admit(ctx context.Context, a *admission, st *statement, q ask, p *pin) {
-	*a = admission{st: st, wish: wishOf(ctx), now: c.now(), buf: a.buf}
+	*a = admission{st: st, wish: wishOf(ctx), now: c.now(), buf: a.buf, impatient: a.impatient}
 	if reason := c.admitText(a); reason != "" {
 		a.reason = reason
 		if !st.isRead() && st.isProvable() && c.admitScope(ctx, a, p) == "" {
@@ -107,7 +109,9 @@ func (c *Cache) admit(ctx context.Context, a *admission, st *statement, q ask, p
 		}
 		if a.reason = c.admitVerdict(ctx, a, q); a.reason == reasonUndescribed {
 			q.keep(a)
-			a.reason = c.learnTypes(ctx, a.st, a.scope, q.text, p)
+			waiting, cancel := c.patience(ctx, a)
+			a.reason = c.learnTypes(waiting, a.st, a.scope, q.text, p)
+			cancel()
 			if a.now = c.now(); a.reason == "" {
 				a.reason = c.admitVerdict(ctx, a, q)
 			}
@@ -170,7 +174,9 @@ func (c *Cache) admitScope(ctx context.Context, a *admission, p *pin) string {
 		a.scope = p.scope()
 	default:
 		if a.scope = c.origin.current.Load(); a.scope == nil {
-			a.scope = c.scopeNow(ctx)
+			waiting, cancel := c.patience(ctx, a)
+			a.scope = c.scopeNow(waiting)
+			cancel()
 			a.now = c.now()
 		}
 	}

@@ -33,6 +33,7 @@ type Cache struct {
 	tasks      *tasks
 	born       time.Time
 	doubts     doubts
+	impatient  atomic.Int64 // calls that do not wait for the catalog: see patience
 	askPause   atomic.Int64 // an instant: until then nobody waits for the catalog to renew a judgement
 
 	sayings struct { // what was logged last, to say each thing once a minute
@@ -69,7 +70,7 @@ func newCache(inner driver.Connector, cfg Config) *Cache {
 		orphaned: func(l loaded) { l.discard() },
 		lost:     c.loadLost,
 	})
-	c.asks = newFlights(flightRules[*judgement]{linger: lingerAfter, stallAfter: cfg.StallAfter, tasks: c.tasks, lost: c.loadLost})
+	c.asks = newFlights(flightRules[*judgement]{linger: askDeadline, stallAfter: cfg.StallAfter, tasks: c.tasks, lost: c.loadLost})
 	if cfg.LoadLimit > 0 {
 		c.slots = make(chan struct{}, cfg.LoadLimit)
 	}

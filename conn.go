@@ -154,6 +154,7 @@ func (c *Conn) query(ctx context.Context, q ask) (driver.Rows, error) {
 		return nil, err
 	}
 	st := c.cache.statements.get(q.text)
+	defer c.cache.calm(&c.admission)
 	reason, pr := c.held(ctx, st, q)
 	if reason == "" {
 		if err := ctx.Err(); err != nil {
@@ -288,7 +289,7 @@ func (c *Conn) cached(ctx context.Context, st *statement, q *ask) (driver.Rows, 
 			return nil, reasonQuarantine, a.proof, nil
 		case a.aged:
 			// A load must not go by what the catalog said so long ago.
-			waiting, cancel := patience(ctx)
+			waiting, cancel := c.cache.patience(ctx, a)
 			j, _, _ := c.cache.askFor(waiting, st, a.scope)
 			if cancel(); j == nil {
 				return nil, reasonNoCatalog, unproven, nil
@@ -315,6 +316,7 @@ func (c *Conn) exec(ctx context.Context, q ask) (driver.Result, error) {
 		return nil, err
 	}
 	st := c.cache.statements.get(q.text)
+	defer c.cache.calm(&c.admission)
 	reason, pr := c.held(ctx, st, q)
 	if reason == "" {
 		if reason = st.firstReason(); st.isRead() {

@@ -27,13 +27,33 @@ const (
 
 // patience bounds how long a call with a deadline waits for what is asked on its
 // behalf: no more than a quarter of what it has left, so that it can still ask
-// the server for its rows. The question goes on for others.
-func patience(ctx context.Context) (context.Context, context.CancelFunc) {
+// the server for its rows. The question goes on for others. Only so many calls
+// at once are let go to the server by themselves: the others wait to their end.
+func (c *Cache) patience(ctx context.Context, a *admission) (context.Context, context.CancelFunc) {
 	deadline, ok := ctx.Deadline()
 	if !ok {
 		return ctx, func() {}
 	}
+	if !a.impatient {
+		if c.impatient.Add(1) > mostImpatient {
+			c.impatient.Add(-1)
+			return ctx, func() {}
+		}
+		a.impatient = true
+	}
 	return context.WithTimeout(ctx, time.Until(deadline)/4)
+}
+
+// mostImpatient bounds the calls that do not wait for what is asked on their
+// behalf.
+const mostImpatient = 16
+
+// calm ends what patience began, when the call is over.
+func (c *Cache) calm(a *admission) {
+	if a.impatient {
+		a.impatient = false
+		c.impatient.Add(-1)
+	}
 }
 
 // scopeNow gives the scope that hits are served under. The first caller of a
@@ -45,8 +65,6 @@ func (c *Cache) scopeNow(ctx context.Context) *scope {
 	if c.origin.silent() {
 		return nil
 	}
-	ctx, cancel := patience(ctx)
-	defer cancel()
 	_, _, err := c.asks.do(ctx, request[*judgement]{key: "scope", load: func(ctx context.Context) (*judgement, error) {
 		if err := c.enter(ctx); err != nil {
 			return nil, err
@@ -103,7 +121,7 @@ func (c *Cache) judge(ctx context.Context, a *admission, p *pin) *judgement {
 		if c.now() < instant(a.st.askAfter.Load()) {
 			return nil
 		}
-		waiting, cancel := patience(ctx)
+		waiting, cancel := c.patience(ctx, a)
 		defer cancel()
 		fresh, p, err := c.askFor(waiting, a.st, a.scope)
 		switch {
@@ -375,9 +393,7 @@ func (c *Cache) learnTypes(ctx context.Context, st *statement, s *scope, text st
 	case c.now() < instant(st.askAfter.Load()):
 		return reasonUndescribed
 	default:
-		waiting, cancel := patience(ctx)
-		defer cancel()
-		_, _, err = c.asks.do(waiting, request[*judgement]{
+		_, _, err = c.asks.do(ctx, request[*judgement]{
 			key: "types/" + strconv.FormatUint(st.id, 36) + "/" + strconv.FormatUint(s.id, 36), stamp: stamp(c.statements.generation.Load()),
 			load: func(ctx context.Context) (*judgement, error) {
 				if err := c.enter(ctx); err != nil {
