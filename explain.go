@@ -41,8 +41,13 @@ func (c ReasonCode) String() string { return string(c) }
 // every reason if not. A text that is not understood is a reason, and no error;
 // an error means that the server could not be reached. The context's own
 // wishes count ([WithTTL] and others). Arguments are not known here: one that
-// may be 'today' where a date is expected, or that is of a type of its own,
-// sends its call to the server.
+// may be 'today' where a date is expected, or that pgx can't encode, sends its
+// call to the server. Give the text as the server gets it: $1 where NamedArgs
+// have @name.
+//
+// That its last result was too large to keep is told for a minute, by the handle
+// that has seen it: as a reason, or, since another result of a text with
+// parameters may be smaller, as a note.
 //
 // It runs nothing, and changes nothing at the server: what is not known of the
 // catalog yet is asked, in one round trip. It may be called concurrently.
@@ -211,7 +216,7 @@ func (e *explaining) size(now instant) {
 		e.because(reasonTooBig, limits, false)
 		return
 	}
-	e.out.Notes = append(e.out.Notes, "with some arguments the result was larger than "+limits+", so that it went to the server")
+	e.out.Notes = append(e.out.Notes, "with some arguments the result was larger than "+limits+", so that it went to the server: ask for fewer rows, or raise MaxRows and MaxResultBytes")
 }
 
 // settings gives the reasons that lie in the configuration and the call.

@@ -268,7 +268,7 @@ func readable(text string) string {
 			depth++
 		case typeAt >= 0 && (word == "with" || word == "without" || word == "time" || word == "zone") && after != "zone":
 			typeEnd = t.end
-		case t.kind == tokenWord && typeWords[word] && after != "." && after != "as" && after != ":":
+		case t.kind == tokenWord && typeWords[word] && after != "." && after != "as" && after != ":" && !(word == "time" && after == "at"):
 			typeAt, typeEnd = at, t.end
 		default:
 			typeAt = -1

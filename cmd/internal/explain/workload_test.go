@@ -13,6 +13,7 @@ func TestReadable(t *testing.T) {
 		{"a cast already", "SELECT CAST($1 AS date), $2::interval", "SELECT CAST($1 AS date), $2::interval"},
 		{"a column of that name", "SELECT t.date, $1 FROM t WHERE date = $2 AND date IN ($3)", "SELECT t.date, $1 FROM t WHERE date = $2 AND date IN ($3)"},
 		{"a column that is a type's name", "SELECT date FROM t LIMIT $1", "SELECT date FROM t LIMIT $1"},
+		{"at a zone", "SELECT a AT TIME ZONE $1 FROM t WHERE a AT TIME ZONE $2 > $3", "SELECT a AT TIME ZONE $1 FROM t WHERE a AT TIME ZONE $2 > $3"},
 		{"in a literal", "DO 'interval $1'", "DO 'interval $1'"},
 		{"in a comment", "SELECT /* interval $1 */ $1", "SELECT /* interval $1 */ $1"},
 		{"a comment between", "SELECT interval /* so */ $1", "SELECT CAST($1 AS interval)"},
