@@ -43,11 +43,11 @@ for module in $(or $(2),$(MODULES)); do \
 done
 endef
 
-.PHONY: test test-modules test-oracle test-127 test-versions
+.PHONY: test test-modules test-oracle test-127 test-hash test-versions
 test: export CACHEDPGX_TEST_SKIPS := $(BUILD)/skips
 test:
 	@mkdir -p $(BUILD); rm -f $(BUILD)/skips
-	@$(MAKE) --no-print-directory test-modules test-oracle test-127 && status=0 || status=$$?; \
+	@$(MAKE) --no-print-directory test-modules test-hash test-oracle test-127 && status=0 || status=$$?; \
 	if [ -s $(BUILD)/skips ]; then \
 		echo; echo "*** Tests were SKIPPED for want of PostgreSQL:"; cat $(BUILD)/skips; \
 	fi; \
@@ -55,6 +55,11 @@ test:
 
 test-modules:
 	@$(call in-each,$(TEST) ./...)
+
+# No hash is an identity: with a constant one everybody still gets their own.
+test-hash:
+	@echo "== with a constant hash"
+	@$(alone) $(TEST) -tags cachedpgx_constant_hash -run '^Test(Keys|Arguments|Equal|Nil|Texts|Flight|Storm|Tag|PGOneCall|PGTexts|PGPromiseTags)' .
 
 test-oracle:
 	@$(call in-each,$(GO) test -shuffle=on $(TESTFLAGS) ./...,$(ORACLE))
