@@ -4,12 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"math/big"
 	"math/rand/v2"
-	"net/netip"
 	"os"
-	"reflect"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,7 +16,6 @@ import (
 	"github.com/cachedpgx/cachedpgx"
 	"github.com/cachedpgx/cachedpgx/internal/pgtest"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/stdlib"
 )
 

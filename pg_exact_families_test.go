@@ -1,24 +1,17 @@
 package cachedpgx_test
 
 import (
-	"context"
 	"database/sql"
 	"database/sql/driver"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 	"math/big"
 	"net"
 	"net/netip"
 	"strings"
-	"sync"
-	"sync/atomic"
-	"testing"
 	"time"
 
-	"github.com/cachedpgx/cachedpgx"
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
 )
 

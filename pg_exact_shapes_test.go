@@ -6,14 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"regexp"
 	"runtime"
 	"strings"
-	"sync"
 	"testing"
-	"time"
-
-	"github.com/cachedpgx/cachedpgx"
 )
 
 // TestPGExactShapes compares results of odd shapes: none of one thing, and much

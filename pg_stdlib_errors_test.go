@@ -6,23 +6,14 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
-	"io"
-	"net"
-	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
-	"github.com/cachedpgx/cachedpgx"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/pgtype"
-	"github.com/jackc/pgx/v5/stdlib"
-	"github.com/jackc/pgx/v5/tracelog"
 )
 
 // TestStdlibBadConn loses connections under a session, and in its way.
