@@ -184,8 +184,8 @@ func TestPGExactBrokenLoads(t *testing.T) {
 		{name: "a stream over the limits ends", policy: cachedpgx.Policy{MaxRows: 10}, breaks: func(_ *pgEnv, p *exactProxy) { p.cutHeld(false) }},
 		{
 			// More than the network takes off the server's hands.
-			name: "the backend is killed", policy: cachedpgx.Policy{MaxRows: cachedpgx.Off, MaxResultBytes: 32 << 20},
-			text: "SELECT big.id, t, b FROM big, generate_series(1, 8) n ORDER BY big.id",
+			name: "the backend is killed", policy: cachedpgx.Policy{MaxRows: cachedpgx.Off, MaxResultBytes: 48 << 20},
+			text: "SELECT big.id, t, b FROM big, generate_series(1, 24) n ORDER BY big.id",
 			breaks: func(e *pgEnv, p *exactProxy) {
 				const backends = " FROM pg_stat_activity WHERE datname = current_database() AND state = 'active' AND query LIKE '%ORDER BY big.id'"
 				e.must(e.plain, "SELECT pg_terminate_backend(pid)"+backends)
