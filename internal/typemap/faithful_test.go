@@ -270,7 +270,8 @@ func TestCodecsThatAreValues(t *testing.T) {
 		codec pgtype.Codec
 		want  bool
 	}{
-		{statefulMap{}, false}, {statefulPointer{}, false}, {statelessTold{}, true}, {uuidCodec{}, true}, {pgtype.TextCodec{}, true},
+		{statefulMap{seenByMap: seenByMap{seen: nil}}, false}, {statefulPointer{seen: [1]seenByPointer{{n: nil}}}, false},
+		{statelessTold{told: told{name: "told", limits: [2]int{1, 2}}}, true}, {uuidCodec{}, true}, {pgtype.TextCodec{}, true},
 		{&uuidCodec{}, true}, {&statelessTold{}, false}, {&pgtype.EnumCodec{}, false},
 	} {
 		if got := stateless(tt.codec); got != tt.want {
