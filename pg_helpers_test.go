@@ -377,3 +377,12 @@ func pgDropRole(t testing.TB, dsn, role string) {
 		t.Error(err)
 	}
 }
+
+// someModes gives the first, the middle and the last of some modes where tests
+// are to be brief, and otherwise all.
+func someModes[M any](all []M) []M {
+	if !briefly || len(all) < 4 {
+		return all
+	}
+	return []M{all[0], all[len(all)/2], all[len(all)-1]}
+}
