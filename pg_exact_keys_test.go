@@ -334,7 +334,9 @@ func TestPGExactArgumentsAreNotKept(t *testing.T) {
 						table = "blocker"
 						e.warm("SELECT id FROM blocker")
 						e.exactFlush()
-						e.same("the text is known", text, nil)
+						other, alter := c.make()
+						alter()
+						e.same("the text and its types are known", text, other)
 					}
 					release := e.lock(table)
 					if table == "blocker" {
