@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unsafe"
 
+	"github.com/cachedpgx/cachedpgx/internal/catalog"
 	"github.com/cachedpgx/cachedpgx/internal/typemap"
 )
 
@@ -305,7 +306,7 @@ func (c *Cache) keyParams(a *admission, q ask, head keyHead) string {
 	}
 	reason := ""
 	typemap.EachParam(a.params, func(i int, value string) bool {
-		if timeWords(value) {
+		if catalog.TimeWord(value) {
 			reason = c.admitDateWord(a, i)
 		}
 		return reason == ""

@@ -72,11 +72,7 @@ func (r diffReading) answer(rows *sql.Rows, err error) (a pgAnswer) {
 			break
 		}
 	}
-	if err := rows.Err(); err != nil {
-		a.Err = pgError(err)
-	} else if err := rows.Close(); err != nil {
-		a.Err = "Close: " + pgError(err)
-	}
+	a.end(rows)
 	return a
 }
 

@@ -14,7 +14,7 @@ import (
 // connection still works.
 func (o *origin) meet(ctx context.Context, dc *stdlib.Conn) bool {
 	pc := dc.Conn().PgConn()
-	if _, ok := pc.CustomData()[connInfoKey]; ok {
+	if infoOf(dc) != nil {
 		return true // a pgxpool hands connections out again
 	}
 	if connHasHook(dc, o.pgxpool != nil) {
@@ -27,11 +27,10 @@ func (o *origin) meet(ctx context.Context, dc *stdlib.Conn) bool {
 	return !pc.IsClosed()
 }
 
-// wantsDonor says whether the types that are registered on a connection just
-// dialled can't be copied.
-func (o *origin) wantsDonor(dc *stdlib.Conn) bool {
-	info, ok := dc.Conn().PgConn().CustomData()[connInfoKey].(*serverConn)
-	return ok && !info.used && info.types.Wants()
+// infoOf gives what is known of a connection, nil if it was not met.
+func infoOf(dc *stdlib.Conn) *serverConn {
+	info, _ := dc.Conn().PgConn().CustomData()[connInfoKey].(*serverConn)
+	return info
 }
 
 // newInfo begins what is known of a connection.
@@ -91,10 +90,16 @@ const (
 	mostScopes       = 1024
 )
 
+// scopeText is all that answers depend on: what a server says of a connection, and
+// how that runs statements.
+func scopeText(id identity, how modes) string {
+	return fmt.Sprintf("%s %d %t %t", id.text, how.standard, how.statements, how.descriptions)
+}
+
 // adopt makes the identity of a connection just dialled the current scope.
 func (o *origin) adopt(id identity, pid uint32, how modes) *scope {
 	pooled := o.pooler || id.pid != strconv.FormatUint(uint64(pid), 10)
-	text := fmt.Sprintf("%s %d %t %t", id.text, how.standard, how.statements, how.descriptions)
+	text := scopeText(id, how)
 	if pooled {
 		text = "pooled " + text
 	}
@@ -107,7 +112,7 @@ func (o *origin) adopt(id identity, pid uint32, how modes) *scope {
 			clear(o.scopes.byText)
 		}
 		o.scopes.lastID++
-		s = &scope{id: o.scopes.lastID, text: text, said: id.text, system: id.system, recovery: id.recovery, pooled: pooled, odd: id.odd, modes: how}
+		s = &scope{id: o.scopes.lastID, text: text, system: id.system, recovery: id.recovery, pooled: pooled, odd: id.odd, modes: how}
 		o.scopes.byText[text] = s
 	}
 	old := o.current.Swap(s)

@@ -37,11 +37,10 @@ type origin struct {
 	// The scope of the youngest connection. Hits are served under it.
 	current atomic.Pointer[scope]
 	kind    atomic.Pointer[typemap.Maps] // as the youngest connection encodes arguments
-	born    time.Time
 
-	donorAfter atomic.Int64 // by sinceBirth: no donor is dialled for before
-	differ     atomic.Bool  // connections have taken turns with their scopes of late
-	scopes     struct {
+	donorFailed atomic.Pointer[time.Time] // when no connection could be had for a donor's
+	differ      atomic.Bool               // connections have taken turns with their scopes of late
+	scopes      struct {
 		sync.Mutex
 		byText  map[string]*scope
 		lastID  uint64
@@ -70,7 +69,7 @@ type origin struct {
 }
 
 func newOrigin(inner driver.Connector, cfg Config) *origin {
-	o := &origin{inner: inner, born: time.Now(), types: typemap.NewRegistry(), log: cfg.Logger, pooler: cfg.pooler, pgxpool: poolOf(inner)}
+	o := &origin{inner: inner, types: typemap.NewRegistry(), log: cfg.Logger, pooler: cfg.pooler, pgxpool: poolOf(inner)}
 	o.scopes.byText = map[string]*scope{}
 	o.db = sql.OpenDB(dialler{o})
 	o.db.SetMaxOpenConns(cfg.ServerPool.MaxOpen)
@@ -124,13 +123,16 @@ const donorPause = time.Minute
 // other can be dialled, this one serves, and rows of its types are not kept.
 func (d dialler) donate(ctx context.Context, dc *stdlib.Conn) (driver.Conn, error) {
 	o := d.o
-	if !o.wantsDonor(dc) || o.sinceBirth() < o.donorAfter.Load() {
+	info := infoOf(dc)
+	if info == nil || info.used || !info.types.Wants() {
 		return dc, nil
 	}
-	donor := dc.Conn().PgConn().CustomData()[connInfoKey].(*serverConn).types
+	if at := o.donorFailed.Load(); at != nil && time.Since(*at) < donorPause {
+		return dc, nil
+	}
 	if p := o.pgxpool; p != nil && p.Stat().TotalConns() >= p.Config().MaxConns {
 		bury(dc) // the pool lends no other before
-		donor.Donate()
+		info.types.Donate()
 		return d.Connect(ctx)
 	}
 	c, err := o.inner.Connect(ctx)
@@ -139,16 +141,14 @@ func (d dialler) donate(ctx context.Context, dc *stdlib.Conn) (driver.Conn, erro
 		if err == nil {
 			_ = c.Close()
 		}
-		o.donorAfter.Store(o.sinceBirth() + int64(donorPause))
+		now := time.Now()
+		o.donorFailed.Store(&now)
 		return dc, nil
 	}
 	bury(dc)
-	donor.Donate()
+	info.types.Donate()
 	return next, nil
 }
-
-// sinceBirth is the origin's own monotonic clock.
-func (o *origin) sinceBirth() int64 { return int64(time.Since(o.born)) }
 
 // bury closes a connection for good, also one that a pgxpool has lent.
 func bury(dc *stdlib.Conn) {
@@ -229,8 +229,7 @@ func (o *origin) connect(ctx context.Context) (*pin, error) {
 		return nil, err
 	}
 	if dc, ok := p.dc.(*stdlib.Conn); ok {
-		p.info, ok = dc.Conn().PgConn().CustomData()[connInfoKey].(*serverConn)
-		if !ok {
+		if p.info = infoOf(dc); p.info == nil {
 			p.info = o.newInfo(dc)
 		}
 		p.server = &pgxServer{dc: dc, info: p.info}

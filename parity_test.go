@@ -53,14 +53,17 @@ type parityNothing struct{}
 
 func (parityNothing) Scan(any) error { return nil }
 
+// ask asks it directly.
+func (c *parityCase) ask(ctx context.Context, q pgQuerier) pgAnswer {
+	rows, err := q.QueryContext(ctx, c.text, c.args...)
+	return parityRead(rows, err, c.dests, c.native)
+}
+
 // parity compares every way of asking with plain pgx.
 func (e *pgEnv) parity(c parityCase) {
 	e.Helper()
 	c.name = pgShort(cmp.Or(c.name, fmt.Sprintf("%s %v", c.text, c.args)))
-	ask := func(q pgQuerier) pgAnswer {
-		rows, err := q.QueryContext(e.ctx, c.text, c.args...)
-		return parityRead(rows, err, c.dests, c.native)
-	}
+	ask := func(q pgQuerier) pgAnswer { return c.ask(e.ctx, q) }
 	want := ask(e.plain)
 	e.parityFlush()
 	for _, what := range []string{"miss", "hit", "hit after a hit"} {
@@ -107,10 +110,7 @@ func (e *pgEnv) parity(c parityCase) {
 func (e *pgEnv) parityQuick(c parityCase) {
 	e.Helper()
 	c.name = pgShort(cmp.Or(c.name, fmt.Sprintf("%s %v", c.text, c.args)))
-	ask := func(q pgQuerier) pgAnswer {
-		rows, err := q.QueryContext(e.ctx, c.text, c.args...)
-		return parityRead(rows, err, c.dests, c.native)
-	}
+	ask := func(q pgQuerier) pgAnswer { return c.ask(e.ctx, q) }
 	want := ask(e.plain)
 	for _, what := range []string{"miss", "hit"} {
 		e.parityStep(c, what, what != "miss", want, func() pgAnswer { return ask(e.db) })
@@ -276,11 +276,7 @@ func parityRead(rows *sql.Rows, err error, dests, native []func() any) (a pgAnsw
 		}
 		a.Rows = append(a.Rows, row)
 	}
-	if err := rows.Err(); err != nil {
-		a.Err = pgError(err)
-	} else if err := rows.Close(); err != nil {
-		a.Err = "Close: " + pgError(err)
-	}
+	a.end(rows)
 	return a
 }
 

@@ -292,12 +292,17 @@ func pgRead(rows *sql.Rows, err error) (a pgAnswer) {
 		}
 		a.Rows = append(a.Rows, row)
 	}
+	a.end(rows)
+	return a
+}
+
+// end takes down how rows ended.
+func (a *pgAnswer) end(rows *sql.Rows) {
 	if err := rows.Err(); err != nil {
 		a.Err = pgError(err)
 	} else if err := rows.Close(); err != nil {
 		a.Err = "Close: " + pgError(err)
 	}
-	return a
 }
 
 // pgError is an error with its types and all that the server said of it.

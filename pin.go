@@ -216,7 +216,7 @@ func (p *pin) clean(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if id.residue || id.text != p.info.scope.said {
+	if id.residue || scopeText(id, p.info.modes) != p.info.scope.text {
 		return false, nil
 	}
 	return true, p.replan(ctx)

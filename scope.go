@@ -17,7 +17,6 @@ import (
 type scope struct {
 	id       uint64 // never given twice; stands for text in keys
 	text     string // the real values, not a hash
-	said     string // of it, what the server said
 	system   string // of the server: two servers never share one
 	recovery bool   // a standby, which may lag behind
 	pooled   bool   // a pooler in between: the next statement may meet another session

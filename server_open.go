@@ -24,15 +24,16 @@ func (s *pgxServer) open(ctx context.Context, q ask) (pgx.Rows, error) {
 	}
 	text, args := q.words(name)
 	args[0] = rowset.ResultFormats
-	return retriable(s.dc.Conn().Query(ctx, text, args...))
+	rows, err := s.dc.Conn().Query(ctx, text, args...)
+	return rows, unsent(err)
 }
 
-// retriable says in the driver's word that nothing was sent.
-func retriable(rows pgx.Rows, err error) (pgx.Rows, error) {
+// unsent says in the driver's word that nothing was sent, where that is so.
+func unsent(err error) error {
 	if err != nil && pgconn.SafeToRetry(err) {
-		err = driver.ErrBadConn
+		return driver.ErrBadConn
 	}
-	return rows, err
+	return err
 }
 
 // openParams runs a query whose arguments are encoded already. pgx takes none
@@ -60,7 +61,8 @@ func (s *pgxServer) openParams(ctx context.Context, q ask) (pgx.Rows, error) {
 			}
 			args = append(args, string(v))
 		}
-		return retriable(pc.Query(ctx, q.text, args...))
+		rows, err := pc.Query(ctx, q.text, args...)
+		return rows, unsent(err)
 	}
 	sd, err := s.described(ctx, q)
 	if err == nil && !slices.Equal(sd.ParamOIDs, q.oids) {
@@ -99,10 +101,7 @@ func (s *pgxServer) described(ctx context.Context, q ask) (*pgconn.StatementDesc
 		return s.keepPrepared(ctx, q.text)
 	}
 	sd, err := s.dc.Conn().Prepare(ctx, "", q.text)
-	if err != nil && pgconn.SafeToRetry(err) {
-		err = driver.ErrBadConn
-	}
-	return sd, err
+	return sd, unsent(err)
 }
 
 // tracedRows tells the user's tracer of the end of a query, as pgx does.

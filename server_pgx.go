@@ -127,10 +127,7 @@ func (s *pgxServer) keepPrepared(ctx context.Context, text string) (*pgconn.Stat
 	name := s.info.nameFor(text)
 	sd, err := pc.Prepare(ctx, name, text)
 	if err != nil {
-		if pgconn.SafeToRetry(err) {
-			err = driver.ErrBadConn
-		}
-		return nil, err
+		return nil, unsent(err)
 	}
 	s.info.notePrepared(ctx, pc, name, text)
 	return sd, nil

@@ -38,8 +38,8 @@ type Builder struct {
 	rows   int
 	bytes  int64 // as Limits.Bytes counts
 	buf    *scratch
-	early  *decoder // decodes what is appended; nil if nobody asked, or after an error
-	failed bool     // early was given up after an error
+	early  *decoder // decodes what is appended; nil if nobody asked
+	failed bool     // and decodes no more, after an error
 }
 
 // scratch is where results grow. Growing there and copying once makes the set

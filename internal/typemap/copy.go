@@ -48,6 +48,20 @@ func parts(t *pgtype.Type) []*pgtype.Type {
 	return nil
 }
 
+// functions gives the functions that one of pgx's codecs calls, nil for the others,
+// which call none.
+func functions(c pgtype.Codec) []any {
+	switch c := c.(type) {
+	case *pgtype.JSONCodec:
+		return []any{c.Marshal, c.Unmarshal}
+	case *pgtype.JSONBCodec:
+		return []any{c.Marshal, c.Unmarshal}
+	case *pgtype.XMLCodec:
+		return []any{c.Marshal, c.Unmarshal}
+	}
+	return nil
+}
+
 // copyable says whether a type's codecs can be copied, or shared. path has the
 // types on the way to t.
 func copyable(t *pgtype.Type, path []*pgtype.Type) bool {
@@ -68,13 +82,8 @@ func copyable(t *pgtype.Type, path []*pgtype.Type) bool {
 
 // stateless says whether a codec can be used by many at once.
 func stateless(c pgtype.Codec) bool {
-	switch c := c.(type) {
-	case *pgtype.JSONCodec:
-		return topLevel(c.Marshal) && topLevel(c.Unmarshal)
-	case *pgtype.JSONBCodec:
-		return topLevel(c.Marshal) && topLevel(c.Unmarshal)
-	case *pgtype.XMLCodec:
-		return topLevel(c.Marshal) && topLevel(c.Unmarshal)
+	if funcs := functions(c); funcs != nil {
+		return allTopLevel(funcs)
 	}
 	t := reflect.TypeOf(c)
 	if t.Kind() == reflect.Pointer {
@@ -211,15 +220,9 @@ func alike(a, b *pgtype.Type, depth int) bool {
 				return false
 			}
 		}
-	case *pgtype.JSONCodec:
-		cb := b.Codec.(*pgtype.JSONCodec)
-		return code(ca.Marshal) == code(cb.Marshal) && code(ca.Unmarshal) == code(cb.Unmarshal)
-	case *pgtype.JSONBCodec:
-		cb := b.Codec.(*pgtype.JSONBCodec)
-		return code(ca.Marshal) == code(cb.Marshal) && code(ca.Unmarshal) == code(cb.Unmarshal)
-	case *pgtype.XMLCodec:
-		cb := b.Codec.(*pgtype.XMLCodec)
-		return code(ca.Marshal) == code(cb.Marshal) && code(ca.Unmarshal) == code(cb.Unmarshal)
+	}
+	if funcs := functions(a.Codec); funcs != nil {
+		return sameFuncs(funcs, functions(b.Codec))
 	}
 	pa, pb := parts(a), parts(b)
 	for i := range pa {

@@ -85,14 +85,15 @@ func sameFuncs[F any](a, b []F) bool {
 	return slices.EqualFunc(a, b, func(f, g F) bool { return code(f) == code(g) })
 }
 
-// build makes a map with these types, but for those in without.
-func (v inventory) build(without map[uint32]bool) *pgtype.Map {
+// build makes a map with these types, but for those in foreign, which can't be
+// copied.
+func (v inventory) build(foreign map[uint32]bool) *pgtype.Map {
 	m := pgtype.NewMap()
 	m.TryWrapScanPlanFuncs = slices.Clone(v.scan)
 	m.TryWrapEncodePlanFuncs = slices.Clone(v.encode)
 	cs := copier{}
 	for oid, t := range v.types {
-		if !without[oid] && copyable(t, nil) {
+		if !foreign[oid] {
 			m.RegisterType(cs.copy(t))
 		}
 	}

@@ -1,6 +1,7 @@
 package typemap
 
 import (
+	"slices"
 	"sync"
 
 	"github.com/jackc/pgx/v5"
@@ -66,9 +67,12 @@ func newMaps(v inventory) *Maps {
 			ms.foreign[oid] = true
 		}
 	}
-	ms.reference = v.build(nil)
+	ms.reference = ms.build()
 	return ms
 }
+
+// build makes one more map.
+func (ms *Maps) build() *pgtype.Map { return ms.inventory.build(ms.foreign) }
 
 // TypeForOID gives what the maps know of a type. It must not be modified.
 func (ms *Maps) TypeForOID(oid uint32) (*pgtype.Type, bool) {
@@ -90,7 +94,9 @@ func (ms *Maps) needsDonor() bool { return ms.closures || ms.foreign != nil }
 // reaches says whether a type is decoded by a codec that can't be copied: its
 // own, or that of a part of it. pgx finds parts by their OID, so one of its own
 // types may come upon what was registered for its elements.
-func (ms *Maps) reaches(oid uint32, depth int) bool {
+func (ms *Maps) reaches(oid uint32) bool { return ms.reachesWithin(oid, 0) }
+
+func (ms *Maps) reachesWithin(oid uint32, depth int) bool {
 	if ms.closures || ms.foreign == nil {
 		return ms.closures
 	}
@@ -105,11 +111,16 @@ func (ms *Maps) reaches(oid uint32, depth int) bool {
 		return true // of any type
 	}
 	for _, p := range parts(t) {
-		if p.OID != oid && ms.reaches(p.OID, depth+1) {
+		if p.OID != oid && ms.reachesWithin(p.OID, depth+1) {
 			return true
 		}
 	}
 	return false
+}
+
+// reachedBy says whether a column's type is decoded by such a codec.
+func (ms *Maps) reachedBy(fields []pgconn.FieldDescription) bool {
+	return ms.needsDonor() && slices.ContainsFunc(fields, func(fd pgconn.FieldDescription) bool { return ms.reaches(fd.DataTypeOID) })
 }
 
 // maxDepth is how deep types are nested, more than anybody's.
@@ -126,12 +137,8 @@ type Lease struct {
 // Take lends a map that knows the types of fields. A holder that panics need
 // not give it back.
 func (ms *Maps) Take(fields []pgconn.FieldDescription) Lease {
-	if ms.needsDonor() {
-		for i := range fields {
-			if ms.reaches(fields[i].DataTypeOID, 0) {
-				return Lease{ms.donated(), ms, true}
-			}
-		}
+	if ms.reachedBy(fields) {
+		return Lease{ms.donated(), ms, true}
 	}
 	return Lease{ms.take(), ms, false}
 }
@@ -171,7 +178,7 @@ func (ms *Maps) take() *Workbench {
 	n := len(ms.mu.free)
 	if n == 0 {
 		ms.mu.Unlock()
-		return &Workbench{Map: ms.inventory.build(ms.foreign)}
+		return &Workbench{Map: ms.build()}
 	}
 	b := ms.mu.free[n-1]
 	ms.mu.free[n-1] = nil

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"reflect"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -25,14 +26,8 @@ func (ms *Maps) AppendParams(b []byte, oids []uint32, args []driver.NamedValue) 
 	if oids != nil && len(oids) != len(args) {
 		return b, errParams
 	}
-	foreign := false
-	if ms.needsDonor() {
-		foreign = oids == nil // Go types decide
-		for _, oid := range oids {
-			foreign = foreign || ms.reaches(oid, 0)
-		}
-	}
-	if foreign {
+	// Where no types are known, the Go types decide.
+	if ms.needsDonor() && (oids == nil || slices.ContainsFunc(oids, ms.reaches)) {
 		// A Valuer may run queries, which may need the donor themselves.
 		for i := range args {
 			if _, ok := args[i].Value.(driver.Valuer); ok && !pgxs(args[i].Value) {
@@ -50,7 +45,7 @@ func (ms *Maps) AppendParams(b []byte, oids []uint32, args []driver.NamedValue) 
 	m := w.Map
 	if oids == nil {
 		if w.untyped == nil {
-			w.untyped = ms.inventory.build(ms.foreign)
+			w.untyped = ms.build()
 		}
 		m = w.untyped
 	}
@@ -115,23 +110,16 @@ type Params struct {
 // else. The values are copies.
 func ParseParams(s string) (Params, bool) {
 	var p Params
-	b := []byte(s)
-	for len(b) > 0 {
-		format := int16(b[0])
-		if format != pgx.TextFormatCode && format != pgx.BinaryFormatCode {
+	for len(s) > 0 {
+		v, ok := cutParam(&s)
+		if !ok {
 			return Params{}, false
 		}
-		n, used := binary.Uvarint(b[1:])
-		if used <= 0 || n > uint64(len(b)-1-used)+1 {
-			return Params{}, false
+		var value []byte
+		if !v.null {
+			value = append([]byte{}, v.value...)
 		}
-		b = b[1+used:]
-		var v []byte
-		if n > 0 {
-			v = b[: n-1 : n-1]
-			b = b[n-1:]
-		}
-		p.Values, p.Formats = append(p.Values, v), append(p.Formats, format)
+		p.Values, p.Formats = append(p.Values, value), append(p.Formats, v.format)
 	}
 	return p, true
 }
@@ -140,24 +128,37 @@ func ParseParams(s string) (Params, bool) {
 // returns false. The values are parts of s.
 func EachParam(s string, f func(i int, value string) bool) {
 	for i := 0; len(s) > 0; i++ {
-		n, used := uvarint(s[1:])
-		s = s[1+used:]
-		if n == 0 {
-			continue
-		}
-		if !f(i, s[:n-1]) {
+		v, ok := cutParam(&s)
+		if !ok || !v.null && !f(i, v.value) {
 			return
 		}
-		s = s[n-1:]
 	}
 }
 
-func uvarint(s string) (v uint64, used int) {
-	for i := range len(s) {
-		v |= uint64(s[i]&0x7f) << (7 * i)
-		if s[i] < 0x80 {
-			return v, i + 1
-		}
+// param is one argument as it is sent.
+type param struct {
+	format int16
+	null   bool
+	value  string
+}
+
+// cutParam takes one argument off s, which is not empty. It reports false for
+// what AppendParams does not write.
+func cutParam(s *string) (param, bool) {
+	v := param{format: int16((*s)[0])}
+	if v.format != pgx.TextFormatCode && v.format != pgx.BinaryFormatCode {
+		return param{}, false
 	}
-	return 0, len(s)
+	var head [binary.MaxVarintLen64]byte
+	n, used := binary.Uvarint(head[:copy(head[:], (*s)[1:])])
+	rest := *s
+	if used <= 0 || n > uint64(len(rest)-1-used)+1 {
+		return param{}, false
+	}
+	rest = rest[1+used:]
+	if v.null = n == 0; !v.null {
+		v.value, rest = rest[:n-1], rest[n-1:]
+	}
+	*s = rest
+	return v, true
 }

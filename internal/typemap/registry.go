@@ -87,24 +87,19 @@ func (s *Source) Kind() *Maps {
 // does; nil if there are none: see Kind. That a donor lacks only matters if one
 // of the columns needs it.
 func (s *Source) MapsFor(fields []pgconn.FieldDescription) *Maps {
-	if s.changed() {
-		s.look()
-	}
-	if s.maps == nil {
+	if s.Kind() == nil {
 		return nil
 	}
 	for i := range fields {
 		oid := fields[i].DataTypeOID
-		if now, ok := s.m.TypeForOID(oid); ok && s.seen.types[oid] != now {
-			if _, registered := s.seen.types[oid]; registered {
+		if seen, registered := s.seen.types[oid]; registered {
+			if now, _ := s.m.TypeForOID(oid); now != seen {
 				s.look() // registered anew since
 				break
 			}
 		}
 	}
-	if s.maps == nil || s.Wants() && slices.ContainsFunc(fields, func(fd pgconn.FieldDescription) bool {
-		return s.maps.reaches(fd.DataTypeOID, 0)
-	}) {
+	if s.maps == nil || s.Wants() && s.maps.reachedBy(fields) {
 		return nil
 	}
 	return s.maps

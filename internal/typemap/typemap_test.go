@@ -90,6 +90,15 @@ func columns(oids ...uint32) (fields []pgconn.FieldDescription) {
 	return fields
 }
 
+// with borrows a map for a column's type.
+func with(ms *Maps, oid uint32, f func(*pgtype.Map) error) error {
+	lease := ms.Take(columns(oid))
+	defer lease.Give()
+	lease.Lock()
+	defer lease.Unlock()
+	return f(lease.Map)
+}
+
 func TestKindsOfConnections(t *testing.T) {
 	tests := []struct {
 		name string
@@ -249,12 +258,7 @@ func TestMapsShareNoState(t *testing.T) {
 	for range 16 {
 		wg.Go(func() {
 			for range 50 {
-				lease := ms.Take(columns(enumOID))
-				lease.Lock()
-				err := decode(lease.Map)
-				lease.Unlock()
-				lease.Give()
-				if err != nil {
+				if err := with(ms, enumOID, decode); err != nil {
 					t.Error(err)
 					return
 				}
@@ -293,12 +297,10 @@ func TestDonor(t *testing.T) {
 	for range 8 {
 		wg.Go(func() {
 			for range 100 {
-				lease := ms.Take(columns(memoOID))
-				lease.Lock()
 				var n int
-				err := lease.Map.Scan(memoOID, pgx.TextFormatCode, []byte("x"), &n)
-				lease.Unlock()
-				lease.Give()
+				err := with(ms, memoOID, func(m *pgtype.Map) error {
+					return m.Scan(memoOID, pgx.TextFormatCode, []byte("x"), &n)
+				})
 				if err != nil || n == 0 {
 					t.Error(n, err)
 				}
@@ -495,12 +497,10 @@ func TestWrappersWithState(t *testing.T) {
 	for range 8 {
 		wg.Go(func() {
 			for range 50 {
-				lease := ms.Take(columns(pgtype.Int4OID))
-				lease.Lock()
 				var n struct{ A int }
-				_ = lease.Map.Scan(pgtype.Int4OID, pgx.TextFormatCode, []byte("7"), &n)
-				lease.Unlock()
-				lease.Give()
+				_ = with(ms, pgtype.Int4OID, func(m *pgtype.Map) error {
+					return m.Scan(pgtype.Int4OID, pgx.TextFormatCode, []byte("7"), &n)
+				})
 				if _, err := ms.AppendParams(nil, []uint32{pgtype.Int4OID}, named(7)); err != nil {
 					t.Error(err)
 				}
